@@ -99,7 +99,7 @@ Result<void> Scenario::enter(std::string_view kind, const std::string& name, int
   if (kind == "load") {
     loads.push_back({name, line, {}});
   } else {
-    variants.push_back({name, {}});
+    variants.push_back({name, {}, {}});
   }
   return {};
 }
@@ -119,7 +119,11 @@ Result<void> Scenario::take(std::string_view kind, const Line& line) {
   if (!lines) return lines.error();
   std::vector<Line>& list = kind == "flows" ? flows : kind == "inject" ? faults : samples;
   for (Line& one : *lines) {
-    if (kind == "variant") {
+    constexpr std::string_view kOfLoad = "load/";
+    if (kind == "variant" && one.key.starts_with(kOfLoad)) {
+      one.key.erase(0, kOfLoad.size());
+      variants.back().loads.push_back(std::move(one));
+    } else if (kind == "variant") {
       variants.back().knobs.push_back({std::move(one.key), std::move(one.value), one.line});
     } else {
       list.push_back(std::move(one));

@@ -13,8 +13,8 @@
 //                   KEY in a line; with `rate` how fast it grows by the second; times `scale`.
 //                   Values that are not less than `below` before that are left out.
 //   [plot]          AXIS = NAME [NAME …], a panel over time with that label and those samples
-//   [variant NAME]  PATH = VALUE, knobs of one of the runs that are compared; without one there
-//                   is one run
+//   [variant NAME]  PATH = VALUE, knobs of one of the runs that are compared, or load/NAME/KEY =
+//                   VALUE, a key of a load; without a variant there is one run
 //
 // In [flows], [inject], [sample], [knobs] and [variant] a key with {A..B} stands for one line for
 // each number from A to B, and so does each such range in its value: f{1..3} = write h{1..3} h0.
@@ -44,6 +44,7 @@ struct Scenario {
   struct Variant {
     std::string name;
     std::vector<KnobSetting> knobs;
+    std::vector<Line> loads;  // load/NAME/KEY, without `load/`
   };
   struct Load {
     std::string name;

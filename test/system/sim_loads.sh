@@ -75,3 +75,12 @@ refused "18: pattern: 'tracce': poisson, incast" "s/pattern = trace/pattern = tr
 refused "13: unknown key ring in [load]" "s/pattern = ring-allreduce/ring = yes/"
 refused "17: web exists already" "s/load traced/load web/"
 refused "17: '' cannot be a name" "s/load traced/load/"
+
+test_case "a variant replaces keys of a load"
+{ cat "$dir/loads.ini"; printf '[variant few]\nload/web/flows = 10\n[variant many]\nload/ring/rounds = 3\n'; } >"$dir/variants.ini"
+sim "$dir/variants.ini" >"$dir/table" 2>"$dir/err" || fail "$(cat "$dir/err")"
+expect "61 275" "$(sed -n 's/^flows: \([0-9]*\) done$/\1/p' "$dir/table" | xargs)" "flows of the variants"
+printf '[variant none]\nload/none/flows = 1\n' >>"$dir/variants.ini"
+status=0
+sim "$dir/variants.ini" >/dev/null 2>"$dir/err" || status=$?
+grep -q "variants.ini:27: no \[load none\]" "$dir/err" || fail "$(cat "$dir/err")"

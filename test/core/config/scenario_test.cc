@@ -33,7 +33,8 @@ TEST_CASE("scenario: a file can set every value of a run") {
       "[inject]\nd = drop a-s psn=5\n"
       "[sample]\ninterval=20us\nq = devices/pci0000:2b/x key=bytes rate\n"
       "[plot]\nQueue: all (KiB) = q q\n"
-      "[variant one]\na:b/c = 1\n[variant two]\na:b/c = 2\n");
+      "[variant one]\na:b/c = 1\n[variant two]\na:b/c = 2\nload/l/window = 9\n"
+      "[load l]\npattern = poisson\nload = 0.5\n[load m]\n");
   CHECK(scenario.title == "A title: with a colon");
   CHECK(scenario.until == 5 * kMillisecond);
   CHECK(scenario.limit == kSecond);
@@ -58,6 +59,13 @@ TEST_CASE("scenario: a file can set every value of a run") {
   CHECK(scenario.variants[1].knobs[0].path == "a:b/c");
   CHECK(scenario.variants[1].knobs[0].value == "2");
   CHECK(scenario.variants[1].knobs[0].line == 21);
+  REQUIRE(scenario.variants[1].loads.size() == 1);
+  CHECK(scenario.variants[1].loads[0].key == "l/window");
+  REQUIRE(scenario.loads.size() == 2);
+  CHECK(scenario.loads[0].name == "l");
+  CHECK(scenario.loads[0].line == 23);
+  REQUIRE(scenario.loads[0].keys.size() == 2);
+  CHECK(scenario.loads[0].keys[1].value == "0.5");
 }
 
 TEST_CASE("scenario: a range expands to several lines, and counts in key and value") {

@@ -6,7 +6,34 @@
 
 namespace rocefs {
 
-std::optional<LoadRun::Refusal> LoadRun::build(uint64_t seed) {
+std::optional<LoadRun::Refusal> LoadRun::read(const Scenario::Load& section,
+                                              const Scenario::Variant* variant,
+                                              LoadSpec& spec) const {
+  spec.name = section.name;
+  for (const Scenario::Line& line : section.keys) {
+    Result<void> set = set_load_key(spec, line.key, line.value);
+    if (!set) return Refusal{line.line, set.error().reason};
+  }
+  if (!variant) return std::nullopt;
+  const std::string own = spec.name + "/";
+  for (const Scenario::Line& line : variant->loads) {
+    if (!line.key.starts_with(own)) continue;
+    Result<void> set = set_load_key(spec, line.key.substr(own.size()), line.value);
+    if (!set) return Refusal{line.line, set.error().reason};
+  }
+  return std::nullopt;
+}
+
+std::optional<LoadRun::Refusal> LoadRun::build(const Scenario::Variant* variant, uint64_t seed) {
+  if (variant) {
+    for (const Scenario::Line& line : variant->loads) {
+      const std::string name = line.key.substr(0, line.key.find('/'));
+      const auto& all = config_.scenario.loads;
+      bool there = std::any_of(all.begin(), all.end(),
+                               [&](const Scenario::Load& load) { return load.name == name; });
+      if (!there) return Refusal{line.line, fmt::format("no [load {}]", name)};
+    }
+  }
   std::vector<LoadHost> hosts;
   for (const auto& device : fabric_.devices()) {
     for (size_t number = 1; number <= device->port_count(); ++number) {
@@ -18,11 +45,7 @@ std::optional<LoadRun::Refusal> LoadRun::build(uint64_t seed) {
   std::vector<Load> loads;
   for (const Scenario::Load& section : config_.scenario.loads) {
     LoadSpec spec;
-    spec.name = section.name;
-    for (const Scenario::Line& line : section.keys) {
-      Result<void> set = set_load_key(spec, line.key, line.value);
-      if (!set) return Refusal{line.line, set.error().reason};
-    }
+    if (std::optional<Refusal> refusal = read(section, variant, spec)) return refusal;
     Result<Load> made = make_load(spec, hosts, seed, directory, config_.scenario.until);
     if (!made) {
       return Refusal{section.line, fmt::format("[load {}]: {}", spec.name, made.error().reason)};

@@ -38,7 +38,8 @@ class LoadRun final : private WorkloadListener {
     int line;
     std::string why;
   };
-  std::optional<Refusal> build(uint64_t seed);
+  // Keys of `variant` replace those of the sections; null: none.
+  std::optional<Refusal> build(const Scenario::Variant* variant, uint64_t seed);
   bool empty() const { return !workload_; }
 
   // Core thread. `sink` outlives the run.
@@ -52,6 +53,8 @@ class LoadRun final : private WorkloadListener {
   void cut_off();
 
  private:
+  std::optional<Refusal> read(const Scenario::Load& section, const Scenario::Variant* variant,
+                              LoadSpec& spec) const;
   void load_flow_ended(const LoadFlow& flow) override;
   void load_round_ended(const Load& load, const RoundTimes& round) override;
   void tell(const LoadFlow& flow, FlowRecord::State state);

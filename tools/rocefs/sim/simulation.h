@@ -114,7 +114,7 @@ class Simulation final : private FlowSink {
 
   explicit Simulation(const Config& config) : config_(config) {}
   std::optional<Failure> build(const Scenario::Variant* variant, uint64_t seed);
-  std::optional<Failure> add_loads(uint64_t seed);
+  std::optional<Failure> add_loads(const Scenario::Variant* variant, uint64_t seed);
   std::optional<Failure> apply_knobs(const Scenario::Variant* variant);
   void take_log(LogLevel level, std::string_view line);
   Failure failed(int line, const std::string& why) const;
