@@ -44,6 +44,7 @@ class Reader {
   Reader(std::string_view text, const std::string& name) : text_(text) {
     config_.name = name;
     config_.hash = fnv1a64(text);
+    config_.text = text;
   }
 
   Result<Config> read() {

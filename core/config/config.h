@@ -47,6 +47,7 @@ struct Config {
   std::string mad_semantics = "doc";
   Scenario scenario;
   uint64_t hash = 0;  // hash of the file's text
+  std::string text;
 };
 
 // The reason of an error is FILE:LINE: WHY, or FILE: WHY if there is no line. EINVAL for invalid

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/base/clock.h"
+#include "tools/rocefs/sim/text_table.h"
 
 namespace rocefs {
 
@@ -38,14 +39,7 @@ class ProgressLine {
     TimeNs passed = wall - began_;
     if (passed < kSecond || part <= 0 || whole <= 0) return {};
     auto left = static_cast<TimeNs>(static_cast<double>(passed) * (whole - part) / part);
-    return ", " + duration_in_words(left) + " to go";
-  }
-  static std::string duration_in_words(TimeNs left) {
-    long seconds = static_cast<long>(left / kSecond);
-    if (seconds < 60) return std::to_string(seconds) + " s";
-    if (seconds < 3600)
-      return std::to_string(seconds / 60) + " min " + std::to_string(seconds % 60) + " s";
-    return std::to_string(seconds / 3600) + " h " + std::to_string(seconds % 3600 / 60) + " min";
+    return ", " + seconds_to_go(left) + " to go";
   }
 
   const std::string what_;

@@ -111,6 +111,17 @@ RunSummary RunSummary::of(const RunResult& run, uint64_t seed) {
   return summary;
 }
 
+bool RunSummary::good() const {
+  for (const SummaryJson& fired : rest.at("faults")) {
+    if (fired == 0) return false;
+  }
+  if (partial()) return false;
+  return end == kEndWords[static_cast<size_t>(RunEnd::kUntil)] ||
+         std::all_of(states.begin(), states.end(), [](const auto& state) {
+           return state.first == flow_state_word(FlowRecord::State::kDone);
+         });
+}
+
 SummaryJson RunSummary::json() const {
   SummaryJson json = SummaryJson::object();
   json["variant"] = variant;

@@ -54,17 +54,14 @@ int print_run_failure(const RunResult& run) {
 
 class Runner {
  public:
-  Runner(const Config& config, const RunnerOptions& options, const StopRequest& stop)
-      : config_(config),
-        options_(options),
-        stop_(stop),
-        report_{config, options.seed, {}, options.all_flows} {
+  Runner(const Config& config, const RunnerOptions& options)
+      : config_(config), options_(options), report_{config, options.seed, {}, options.all_flows} {
     if (!options.out.empty()) flows_.emplace(options.out + "/flows.csv", report_.origin());
   }
 
   int run_all(const std::vector<const Scenario::Variant*>& variants) {
     for (const Scenario::Variant* variant : variants) {
-      if (stop_.signal_name().empty()) {
+      if (!options_.cut_off || options_.cut_off().empty()) {
         if (!run(variant)) break;
       } else {
         not_run(variant);
@@ -109,7 +106,7 @@ class Runner {
     wanted.capture = capture_path(config_, options_.out, variant);
     wanted.flows = flows_ ? &*flows_ : nullptr;
     wanted.progress = [&](TimeNs now, uint64_t ended) { line.show(now, ended); };
-    wanted.cut_off = [this] { return std::string(stop_.signal_name()); };
+    wanted.cut_off = options_.cut_off;
     return simulation.run(wanted);
   }
 
@@ -117,7 +114,7 @@ class Runner {
     const RunResult& run = report_.runs.emplace_back(std::move(result));
     std::printf("%s%s", report_.runs.size() > 1 ? "\n" : "", report_.table(run).c_str());
     note(finish_output(0));
-    if (run.cpu_seconds > 0) {
+    if (run.cpu_seconds > 0 && !options_.part) {
       std::fprintf(stderr, "%.3f s of CPU, %.2f M packet-hops per CPU second\n", run.cpu_seconds,
                    static_cast<double>(run.fabric.packet_hops) / run.cpu_seconds / 1e6);
     }
@@ -166,6 +163,7 @@ class Runner {
     if (!config_.scenario.samples.empty()) {
       note(write_file(options_.out + "/series.csv", report_.series_csv()));
     }
+    if (options_.part) return;
     Result<void> script = write_file(options_.out + "/plot.gp", report_.plot());
     note(script);
     if (script) run_gnuplot(options_.out);
@@ -173,7 +171,6 @@ class Runner {
 
   const Config& config_;
   const RunnerOptions& options_;
-  const StopRequest& stop_;
   Report report_;
   std::optional<FlowsCsv> flows_;
   bool all_run_ = true;
@@ -183,8 +180,8 @@ class Runner {
 }  // namespace
 
 int run_variants(const Config& config, const std::vector<const Scenario::Variant*>& variants,
-                 const RunnerOptions& options, const StopRequest& stop) {
-  return Runner(config, options, stop).run_all(variants);
+                 const RunnerOptions& options) {
+  return Runner(config, options).run_all(variants);
 }
 
 }  // namespace rocefs

@@ -8,6 +8,10 @@
 #include "tools/rocefs/sim/output_files.h"
 #include "tools/rocefs/sim/runner.h"
 #include "tools/rocefs/sim/sim_options.h"
+#include "tools/rocefs/sim/stop_request.h"
+#include "tools/rocefs/sim/sweep_merge.h"
+#include "tools/rocefs/sim/sweep_plan.h"
+#include "tools/rocefs/sim/sweep_runs.h"
 
 namespace rocefs {
 namespace {
@@ -35,6 +39,56 @@ std::vector<const Scenario::Variant*> variants_of(const Scenario& scenario) {
   return variants;
 }
 
+// Checks what can be known before anything runs.
+std::optional<Failure> check_config(const Config& config) {
+  if (std::optional<Failure> failure = check_panels(config)) return failure;
+  if (Result<void> suits = check_clock(config, ClockMode::kVirtual, 1); !suits) {
+    return Failure{kUsageError, suits.error().reason};
+  }
+  return std::nullopt;
+}
+
+int run_sweep(const Config& config, const SimOptions& options, const std::string& out) {
+  SweepPlan plan(config, options.seeds);
+  if (Result<void> claimed = plan.claim(out); !claimed) {
+    return print_failure({kUsageError, claimed.error().reason});
+  }
+  StopRequest stop;
+  int status =
+      run_sweep(plan, {out, options.jobs, options.resume, options.flows, options.shard}, stop);
+  if (status == kUsageError || options.shard.count > 1) return status;
+  return std::max(status, merge_sweep(plan, out));
+}
+
+int collect(const SimOptions& options, const std::string& out) {
+  Result<SavedPlan> saved = read_plan(options.directories[0]);
+  if (!saved) return print_failure({kUsageError, saved.error().reason});
+  for (const std::string& directory : options.directories) {
+    Result<SavedPlan> other = read_plan(directory);
+    if (!other) return print_failure({kUsageError, other.error().reason});
+    if (other->config.hash == saved->config.hash && other->seeds == saved->seeds) continue;
+    return print_failure({kUsageError, fmt::format("{} and {} are of different sweeps",
+                                                   options.directories[0], directory)});
+  }
+  SweepPlan plan(saved->config, saved->seeds);
+  if (Result<void> claimed = plan.claim(out); !claimed) {
+    return print_failure({kUsageError, claimed.error().reason});
+  }
+  Result<void> collected = collect_runs(plan, options.directories, out);
+  if (!collected) return print_failure({1, collected.error().reason});
+  return merge_sweep(plan, out);
+}
+
+int run_once(const Config& config, const SimOptions& options, const std::string& out) {
+  StopRequest stop;
+  RunnerOptions wanted;
+  wanted.seed = options.seed.value_or(config.seed.value_or(1));
+  wanted.out = out;
+  wanted.all_flows = options.flows;
+  wanted.cut_off = [&stop] { return std::string(stop.signal_name()); };
+  return run_variants(config, variants_of(config.scenario), wanted);
+}
+
 }  // namespace
 
 int simulate(int argc, char** argv) {
@@ -47,11 +101,12 @@ int simulate(int argc, char** argv) {
     std::fputs(kSimUsage, stdout);
     return finish_output(0);
   }
-  Result<Config> config = read_config(options->file);
-  if (!config) return print_failure({kUsageError, config.error().reason});
-  if (std::optional<Failure> failure = check_panels(*config)) return print_failure(*failure);
-  if (Result<void> suits = check_clock(*config, ClockMode::kVirtual, 1); !suits) {
-    return print_failure({kUsageError, suits.error().reason});
+  Config config;
+  if (!options->collect) {
+    Result<Config> read = read_config(options->file);
+    if (!read) return print_failure({kUsageError, read.error().reason});
+    config = std::move(*read);
+    if (std::optional<Failure> failure = check_config(config)) return print_failure(*failure);
   }
   std::string out;
   if (!options->out.empty()) {
@@ -59,9 +114,11 @@ int simulate(int argc, char** argv) {
     if (!made) return print_failure({1, made.error().reason});
     out = *made;
   }
-  StopRequest stop;
-  uint64_t seed = options->seed.value_or(config->seed.value_or(1));
-  return run_variants(*config, variants_of(config->scenario), {seed, out, options->flows}, stop);
+  if (options->collect) return collect(*options, out);
+  if (options->seeds.empty()) return run_once(config, *options, out);
+  // Results name the file without its directory: they are the same on every machine.
+  config.name = config.name.substr(config.name.rfind('/') + 1);
+  return run_sweep(config, *options, out);
 }
 
 }  // namespace rocefs

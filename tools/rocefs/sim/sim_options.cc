@@ -11,15 +11,24 @@ namespace rocefs {
 
 const char* const kSimUsage =
     R"(usage: rocefs sim [-o seed=N] [--out DIR] [--flows] FILE.ini
+       rocefs sim --seeds LIST --out DIR [-j N] [--resume] [--shard I/N] [--flows] FILE.ini
+       rocefs sim --collect --out DIR SHARD...
 
 Runs the scenario of an ini file in virtual time, without a mount: its topology, knobs, flows,
 timed stores and faults, see rocefs.ini(5). Prints a table of the flows; of more than 50, their FCT
-and slowdown by size. Every output names the seed and the configuration; runs with the same seed and configuration give the same output.
+and slowdown by size. Every output names the seed and the configuration; runs with the same seed and
+configuration give the same output. With --seeds each variant is run with each seed, in a directory
+DIR/runs/VARIANT/seed-N, and the table has means with 95 % confidence intervals.
 
   --out DIR      write flows.csv, summary.json, links.csv, timing.csv, series.csv and plot.gp to DIR,
                  plot.svg and plot.png by gnuplot, and with capture=yes packets.pcapng
                  (packets-NAME.pcapng for each variant)
   --flows        print a line for each flow even if there are more than 50
+  --seeds LIST   seeds of a sweep: 1..20, or 1,2,5
+  -j, --jobs N   run N variants and seeds beside each other (1)
+  --resume       run only what DIR does not have or has partially
+  --shard I/N    run every N-th variant and seed, beginning with the I-th, without a table of means
+  --collect      merge the directories of shards into DIR, as if one sweep had made it
   -o seed=N      seed of all random choices (the file's, or 1)
   -h, --help     this text
 
@@ -28,9 +37,12 @@ partial. The exit status is 1 if a run was cut off, a flow failed, a fault did n
 could not be written, 2 if the command line or the file is wrong.
 
   rocefs sim tools/scenarios/incast.ini --out /tmp/incast
+  rocefs sim --seeds 1..20 -j 8 --out /tmp/loss tools/scenarios/loss.ini
 )";
 
 namespace {
+
+constexpr uint64_t kMaxJobs = 1024;
 
 Result<void> take_option(SimOptions& options, std::string_view option) {
   if (option == "clock=virtual") return {};
@@ -45,6 +57,51 @@ Result<void> take_option(SimOptions& options, std::string_view option) {
   return errorf(EINVAL, "unknown option {} after -o", option);
 }
 
+Result<void> take_value(SimOptions& options, int c, std::string_view value) {
+  switch (c) {
+    case 'o':
+      for (std::string_view one : split(value, ",")) {
+        if (Result<void> taken = take_option(options, one); !taken) return taken;
+      }
+      return {};
+    case 'S':
+      return keep("--seeds", parse_seeds(value), options.seeds);
+    case 'N':
+      return keep("--shard", parse_shard(value), options.shard);
+    case 'j': {
+      Result<uint64_t> jobs = kstrtou64(value, 10);
+      if (!jobs || *jobs == 0 || *jobs > kMaxJobs) {
+        return errorf(EINVAL, "--jobs: '{}': a number from 1 to {} is wanted", value, kMaxJobs);
+      }
+      options.jobs = static_cast<unsigned>(*jobs);
+      return {};
+    }
+    default:
+      options.out = value;
+      return {};
+  }
+}
+
+// Rules that span options.
+Result<void> check_options(const SimOptions& options, size_t words) {
+  bool sharded = options.shard.count > 1, sweep = !options.seeds.empty();
+  if (options.collect) {
+    if (sweep || sharded || options.resume || options.jobs > 1 || options.seed || options.flows) {
+      return Error{EINVAL, "--collect takes --out and directories alone"};
+    }
+    if (options.out.empty()) return Error{EINVAL, "--collect requires --out"};
+    if (words == 0) return Error{EINVAL, "--collect: the directories of the shards are wanted"};
+    return {};
+  }
+  if (!sweep && (sharded || options.resume || options.jobs > 1)) {
+    return Error{EINVAL, "-j, --resume and --shard require --seeds"};
+  }
+  if (sweep && options.seed) return Error{EINVAL, "-o seed= and --seeds exclude each other"};
+  if (sweep && options.out.empty()) return Error{EINVAL, "--seeds requires --out"};
+  if (words != 1) return Error{EINVAL, "one FILE.ini is wanted"};
+  return {};
+}
+
 }  // namespace
 
 Result<SimOptions> parse_sim_options(int argc, char** argv) {
@@ -52,33 +109,43 @@ Result<SimOptions> parse_sim_options(int argc, char** argv) {
   constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'},
                               {"out", required_argument, nullptr, 'O'},
                               {"flows", no_argument, nullptr, 'F'},
+                              {"seeds", required_argument, nullptr, 'S'},
+                              {"jobs", required_argument, nullptr, 'j'},
+                              {"resume", no_argument, nullptr, 'R'},
+                              {"shard", required_argument, nullptr, 'N'},
+                              {"collect", no_argument, nullptr, 'C'},
                               {nullptr, 0, nullptr, 0}};
   opterr = 0;
   optind = 1;
-  for (int c; (c = getopt_long(argc, argv, ":ho:", kLong, nullptr)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, ":ho:j:", kLong, nullptr)) != -1;) {
     switch (c) {
       case 'h':
         options.help = true;
         return options;
-      case 'o':
-        for (std::string_view one : split(optarg, ",")) {
-          if (Result<void> taken = take_option(options, one); !taken) return taken.error();
-        }
-        break;
-      case 'O':
-        options.out = optarg;
-        break;
       case 'F':
         options.flows = true;
         break;
+      case 'R':
+        options.resume = true;
+        break;
+      case 'C':
+        options.collect = true;
+        break;
       case ':':
         return errorf(EINVAL, "{} requires a value", argv[optind - 1]);
-      default:
+      case '?':
         return errorf(EINVAL, "unknown option {}", argv[optind - 1]);
+      default:
+        if (Result<void> taken = take_value(options, c, optarg); !taken) return taken.error();
     }
   }
-  if (argc - optind != 1) return Error{EINVAL, "one FILE.ini is wanted"};
-  options.file = argv[optind];
+  std::vector<std::string> words(argv + optind, argv + argc);
+  if (Result<void> fits = check_options(options, words.size()); !fits) return fits.error();
+  if (options.collect) {
+    options.directories = std::move(words);
+  } else {
+    options.file = words[0];
+  }
   return options;
 }
 

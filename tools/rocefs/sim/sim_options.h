@@ -4,17 +4,23 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
+#include "tools/rocefs/sim/seed_list.h"
 
 namespace rocefs {
 
 extern const char* const kSimUsage;
 
 struct SimOptions {
-  bool help = false, flows = false;
+  bool help = false, flows = false, resume = false, collect = false;
   std::string file, out;
   std::optional<uint64_t> seed;
+  std::vector<uint64_t> seeds;  // of a sweep; empty: one run
+  unsigned jobs = 1;
+  Shard shard;
+  std::vector<std::string> directories;  // to be collected
 };
 
 // EINVAL with the reason. `argv` begins with the subcommand's name.

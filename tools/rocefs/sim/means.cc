@@ -1,0 +1,164 @@
+#include "tools/rocefs/sim/means.h"
+
+#include <cmath>
+#include <map>
+
+#include "core/base/units.h"
+#include "tools/rocefs/sim/text_table.h"
+
+namespace rocefs {
+namespace {
+
+constexpr double kStudent[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060,
+                               2.2622,  2.2281, 2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199,
+                               2.1098,  2.1009, 2.0930, 2.0860, 2.0796, 2.0739, 2.0687, 2.0639,
+                               2.0595,  2.0555, 2.0518, 2.0484, 2.0452, 2.0423};
+
+// Samples of all figures of one size.
+struct SizeSamples {
+  std::vector<double> flows;
+  std::vector<std::vector<double>> fct_ns, slowdown;
+
+  SizeSamples() : fct_ns(std::size(kFigureNames)), slowdown(std::size(kFigureNames)) {}
+  void add(const SizeSummary& one) {
+    flows.push_back(static_cast<double>(one.flows));
+    if (one.flows == 0) return;
+    for (size_t i = 0; i < one.fct_ns.size(); ++i) {
+      fct_ns[i].push_back(one.fct_ns[i]);
+      slowdown[i].push_back(one.slowdown[i]);
+    }
+  }
+  SizeMeans means(uint64_t size) const {
+    SizeMeans means;
+    means.size = size;
+    means.flows = mean_of(flows);
+    for (const auto& samples : fct_ns) means.fct_ns.push_back(mean_of(samples));
+    for (const auto& samples : slowdown) means.slowdown.push_back(mean_of(samples));
+    return means;
+  }
+};
+
+VariantMeans variant_means(const std::string& variant, const std::vector<RunSummary>& runs) {
+  VariantMeans means;
+  means.variant = variant;
+  std::map<uint64_t, SizeSamples> sizes;
+  for (const RunSummary& run : runs) {
+    if (run.variant != variant) continue;
+    ++means.runs;
+    if (run.partial()) continue;
+    ++means.complete;
+    for (const SizeSummary& one : run.sizes) sizes[one.size].add(one);
+  }
+  for (const auto& [size, samples] : sizes) {
+    if (size != 0) means.sizes.push_back(samples.means(size));
+  }
+  if (auto all = sizes.find(0); all != sizes.end()) means.sizes.push_back(all->second.means(0));
+  return means;
+}
+
+double rounded(double value) {
+  return std::round(value * 1e6) / 1e6;
+}
+
+SummaryJson mean_json(const Mean& mean) {
+  SummaryJson json = SummaryJson::object();
+  json["mean"] = rounded(mean.value);
+  json["ci95"] = mean.half_width ? SummaryJson(rounded(*mean.half_width)) : SummaryJson();
+  json["runs"] = mean.count;
+  return json;
+}
+
+SummaryJson figure_means_json(const std::vector<Mean>& figures) {
+  SummaryJson json = SummaryJson::object();
+  for (size_t i = 0; i < figures.size(); ++i) json[kFigureNames[i]] = mean_json(figures[i]);
+  return json;
+}
+
+template <class Text>
+std::string with_interval(const Mean& mean, Text text_of) {
+  if (mean.count == 0) return "-";
+  std::string text = text_of(mean.value);
+  return mean.half_width ? text + " ±" + text_of(*mean.half_width) : text;
+}
+
+template <class Text>
+std::string figure_table(const std::vector<VariantMeans>& all, const char* what,
+                         std::vector<Mean> SizeMeans::*figures, Text text_of) {
+  std::vector<TableRow> rows{{"variant", "size up to", "runs", "flows a run"}};
+  for (const char* name : kFigureNames) rows[0].push_back(name);
+  rows[0][4] = std::string(what) + " mean";
+  for (const VariantMeans& variant : all) {
+    for (const SizeMeans& size : variant.sizes) {
+      if (size.size == 0 && variant.sizes.size() == 2) continue;  // one size is all
+      TableRow row{variant.variant.empty() ? "-" : variant.variant,
+                   size.size ? format_size(size.size) : "all", fmt::format("{}", size.flows.count),
+                   fmt::format("{:.6g}", size.flows.value)};
+      for (const Mean& figure : size.*figures) row.push_back(with_interval(figure, text_of));
+      rows.push_back(std::move(row));
+    }
+  }
+  return aligned(rows, 2);
+}
+
+}  // namespace
+
+// Beyond the table: the expansion of Abramowitz and Stegun, 26.7.5.
+double student_t(size_t freedom) {
+  if (freedom <= std::size(kStudent)) return kStudent[freedom - 1];
+  const double z = 1.959964, v = static_cast<double>(freedom), z3 = z * z * z;
+  return z + (z3 + z) / (4 * v) + (5 * z3 * z * z + 16 * z3 + 3 * z) / (96 * v * v);
+}
+
+Mean mean_of(const std::vector<double>& samples) {
+  Mean mean;
+  mean.count = samples.size();
+  if (samples.empty()) return mean;
+  auto count = static_cast<double>(samples.size());
+  double sum = 0, squares = 0;
+  for (double sample : samples) sum += sample;
+  mean.value = sum / count;
+  if (samples.size() == 1) return mean;
+  for (double sample : samples) squares += (sample - mean.value) * (sample - mean.value);
+  mean.half_width = student_t(samples.size() - 1) * std::sqrt(squares / (count - 1) / count);
+  return mean;
+}
+
+std::vector<VariantMeans> means_of(const std::vector<RunSummary>& runs) {
+  std::vector<VariantMeans> all;
+  for (const RunSummary& run : runs) {
+    bool known = std::any_of(all.begin(), all.end(), [&](const VariantMeans& means) {
+      return means.variant == run.variant;
+    });
+    if (!known) all.push_back(variant_means(run.variant, runs));
+  }
+  return all;
+}
+
+SummaryJson means_json(const std::vector<VariantMeans>& means) {
+  SummaryJson json = SummaryJson::array();
+  for (const VariantMeans& variant : means) {
+    SummaryJson one = SummaryJson::object();
+    one["variant"] = variant.variant;
+    one["runs"] = variant.runs;
+    one["complete"] = variant.complete;
+    one["sizes"] = SummaryJson::array();
+    for (const SizeMeans& size : variant.sizes) {
+      SummaryJson row = SummaryJson::object();
+      row["up_to_bytes"] = size.size ? SummaryJson(size.size) : SummaryJson();
+      row["flows"] = mean_json(size.flows);
+      row["fct_ns"] = figure_means_json(size.fct_ns);
+      row["slowdown"] = figure_means_json(size.slowdown);
+      one["sizes"].push_back(std::move(row));
+    }
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
+std::string means_table(const std::vector<VariantMeans>& means) {
+  return figure_table(means, "FCT", &SizeMeans::fct_ns, rounded_time) +
+         figure_table(means, "slowdown", &SizeMeans::slowdown,
+                      [](double value) { return fmt::format("{:.2f}", value); });
+}
+
+}  // namespace rocefs

@@ -1,0 +1,43 @@
+// Mean of a figure over the seeds of a sweep, with its confidence interval.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/rocefs/sim/run_summary.h"
+
+namespace rocefs {
+
+struct Mean {
+  size_t count = 0;
+  double value = 0;
+  // Half of the 95 % confidence interval by Student's t distribution, for samples of a normal
+  // distribution; nothing for a single one.
+  std::optional<double> half_width;
+};
+Mean mean_of(const std::vector<double>& samples);
+
+// Quantile 0.975 of Student's t distribution, to within 0.001. Precondition: freedom is not 0.
+double student_t(size_t freedom);
+
+// Means over the complete runs of a variant.
+struct SizeMeans {
+  uint64_t size = 0;  // largest; 0: all sizes
+  Mean flows;
+  std::vector<Mean> fct_ns, slowdown;  // in the order of kFigureNames
+};
+struct VariantMeans {
+  std::string variant;
+  size_t runs = 0, complete = 0;
+  std::vector<SizeMeans> sizes;  // all sizes last
+};
+// One for each variant, in the order in which they first occur.
+std::vector<VariantMeans> means_of(const std::vector<RunSummary>& runs);
+
+SummaryJson means_json(const std::vector<VariantMeans>& means);
+// Tables for people: FCT, then slowdown.
+std::string means_table(const std::vector<VariantMeans>& means);
+
+}  // namespace rocefs

@@ -1,0 +1,23 @@
+// SweepRuns: runs of a sweep as processes beside each other, each in a directory of its own.
+#pragma once
+
+#include <string>
+
+#include "tools/rocefs/sim/stop_request.h"
+#include "tools/rocefs/sim/sweep_plan.h"
+
+namespace rocefs {
+
+struct SweepOptions {
+  std::string out;         // directory, which exists
+  unsigned jobs = 1;       // runs beside each other
+  bool resume = false;     // only the runs that are not there or partial
+  bool all_flows = false;  // as RunnerOptions
+  Shard shard;
+};
+
+// Runs the shard's part of the plan; the directory is claimed. Returns the exit status: 0, 1 if a
+// run failed or is partial, 2 for a mistake in the file, which ends the sweep.
+int run_sweep(const SweepPlan& plan, const SweepOptions& options, const StopRequest& stop);
+
+}  // namespace rocefs
