@@ -6,6 +6,7 @@
 
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/sim/flows_csv.h"
+#include "tools/rocefs/sim/html_report.h"
 #include "tools/rocefs/sim/output_files.h"
 #include "tools/rocefs/sim/progress_line.h"
 #include "tools/rocefs/sim/run_summary.h"
@@ -125,13 +126,14 @@ class Runner {
   void not_run(const Scenario::Variant* variant) {
     std::fprintf(stderr, "rocefs: %s: %s was not run\n", config_.name.c_str(),
                  variant ? variant->name.c_str() : "the scenario");
-    all_run_ = false;
+    not_run_.push_back(variant ? variant->name : "the scenario");
     note(1);
   }
 
   bool partial() const {
-    return !all_run_ || std::any_of(report_.runs.begin(), report_.runs.end(),
-                                    [](const RunResult& run) { return run.failure.has_value(); });
+    return !not_run_.empty() ||
+           std::any_of(report_.runs.begin(), report_.runs.end(),
+                       [](const RunResult& run) { return run.failure.has_value(); });
   }
 
   std::string summary() const {
@@ -142,6 +144,16 @@ class Runner {
       json["runs"].push_back(RunSummary::of(run, options_.seed).json());
     }
     return summary_text(json);
+  }
+  std::string page() const {
+    std::vector<RunSummary> runs;
+    HtmlReport page{config_, report_.title(), report_.origin(), runs, {}, {}};
+    for (const RunResult& run : report_.runs) {
+      runs.push_back(RunSummary::of(run, options_.seed));
+      page.series.push_back({run.variant, options_.seed, run.samples});
+    }
+    page.missing = not_run_;
+    return page.text();
   }
   std::string links() const {
     std::string text = "# " + report_.origin() + "\n" + links_csv_head();
@@ -164,6 +176,7 @@ class Runner {
       note(write_file(options_.out + "/series.csv", report_.series_csv()));
     }
     if (options_.part) return;
+    note(write_file(options_.out + "/report.html", page()));
     Result<void> script = write_file(options_.out + "/plot.gp", report_.plot());
     note(script);
     if (script) run_gnuplot(options_.out);
@@ -173,7 +186,7 @@ class Runner {
   const RunnerOptions& options_;
   Report report_;
   std::optional<FlowsCsv> flows_;
-  bool all_run_ = true;
+  std::vector<std::string> not_run_;
   int status_ = 0;
 };
 

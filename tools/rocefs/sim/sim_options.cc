@@ -20,9 +20,9 @@ and slowdown by size. Every output names the seed and the configuration; runs wi
 configuration give the same output. With --seeds each variant is run with each seed, in a directory
 DIR/runs/VARIANT/seed-N, and the table has means with 95 % confidence intervals.
 
-  --out DIR      write flows.csv, summary.json, links.csv, timing.csv, series.csv and plot.gp to DIR,
-                 plot.svg and plot.png by gnuplot, and with capture=yes packets.pcapng
-                 (packets-NAME.pcapng for each variant)
+  --out DIR      write report.html, flows.csv, summary.json, links.csv, timing.csv, series.csv and
+                 plot.gp to DIR, plot.svg and plot.png by gnuplot, and with capture=yes
+                 packets.pcapng (packets-NAME.pcapng for each variant)
   --flows        print a line for each flow even if there are more than 50
   --seeds LIST   seeds of a sweep: 1..20, or 1,2,5
   -j, --jobs N   run N variants and seeds beside each other (1)

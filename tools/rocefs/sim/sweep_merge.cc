@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/sim/html_report.h"
 #include "tools/rocefs/sim/means.h"
 #include "tools/rocefs/sim/output_files.h"
 
@@ -85,6 +86,7 @@ class SweepMerge {
     note(finish_output(0));
     note(write_file(out_ + "/summary.json", summary()));
     note(write_file(out_ + "/timing.csv", timing_));
+    note(write_file(out_ + "/report.html", page()));
     return status_;
   }
 
@@ -141,6 +143,22 @@ class SweepMerge {
     json["runs"] = SummaryJson::array();
     for (const RunSummary& run : runs_) json["runs"].push_back(run.json());
     return summary_text(json);
+  }
+
+  // The samples are those of the first complete seed of each variant.
+  std::string page() const {
+    const Config& config = plan_.config();
+    std::string title = config.scenario.title.empty() ? config.name : config.scenario.title;
+    HtmlReport page{config, title, plan_.origin(), runs_, missing_, {}};
+    for (const SweepRun& run : plan_.runs()) {
+      bool there = std::any_of(page.series.begin(), page.series.end(), [&](const auto& series) {
+        return series.variant == run.variant_name();
+      });
+      if (there || !is_complete(out_, run)) continue;
+      page.series.push_back(
+          {run.variant_name(), run.seed, read_series(place_of(out_, run) + "/series.csv")});
+    }
+    return page.text();
   }
 
   const SweepPlan& plan_;

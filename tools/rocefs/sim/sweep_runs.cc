@@ -108,7 +108,7 @@ class SweepRunner {
     jobs_.push_back({run, pid, Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)))});
   }
 
-  // Everything that the run prints goes to its log.
+  // Redirects what the run prints to its log, and runs it.
   int run_child(const SweepRun& run, const std::string& part, pid_t parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) return 1;
