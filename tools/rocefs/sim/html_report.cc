@@ -289,7 +289,7 @@ class Page {
     return json;
   }
 
-  // Those of [plot], else each sample alone.
+  // Panels of [plot], else one for each sample.
   SummaryJson panels() const {
     const Scenario& scenario = report_.config.scenario;
     SummaryJson json = SummaryJson::array();
