@@ -72,4 +72,16 @@ TEST_CASE("means: partial runs do not count") {
   CHECK(means[0].sizes[0].fct_ns[0].count == 2);
 }
 
+TEST_CASE("means: a run without flows of a size counts for their number, not for their FCT") {
+  RunSummary run;
+  run.sizes = {{1024, 4, {100, 100, 100, 100, 100, 100}, {1, 1, 1, 1, 1, 1}}, {0, 4, {}, {}}};
+  RunSummary other = run;
+  other.sizes.erase(other.sizes.begin());
+  std::vector<VariantMeans> means = means_of({run, other});
+  REQUIRE(means[0].sizes.size() == 2);
+  CHECK(means[0].sizes[0].flows.value == 2);
+  CHECK(means[0].sizes[0].fct_ns[0].value == 100);
+  CHECK(means[0].sizes[0].fct_ns[0].count == 1);
+}
+
 }  // namespace rocefs::test

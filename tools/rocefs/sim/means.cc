@@ -49,6 +49,8 @@ VariantMeans variant_means(const std::string& variant, const std::vector<RunSumm
     ++means.complete;
     for (const SizeSummary& one : run.sizes) sizes[one.size].add(one);
   }
+  // A run without flows of a size has none of them.
+  for (auto& [size, samples] : sizes) samples.flows.resize(means.complete);
   for (const auto& [size, samples] : sizes) {
     if (size != 0) means.sizes.push_back(samples.means(size));
   }
@@ -91,7 +93,8 @@ std::string figure_table(const std::vector<VariantMeans>& all, const char* what,
     for (const SizeMeans& size : variant.sizes) {
       if (size.size == 0 && variant.sizes.size() == 2) continue;  // one size is all
       TableRow row{variant.variant.empty() ? "-" : variant.variant,
-                   size.size ? format_size(size.size) : "all", fmt::format("{}", size.flows.count),
+                   size.size ? format_size(size.size) : "all",
+                   fmt::format("{}", (size.*figures)[0].count),
                    fmt::format("{:.6g}", size.flows.value)};
       for (const Mean& figure : size.*figures) row.push_back(with_interval(figure, text_of));
       rows.push_back(std::move(row));
