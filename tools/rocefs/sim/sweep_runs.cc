@@ -154,6 +154,7 @@ class SweepRunner {
     }
     std::error_code failed;
     if (!std::filesystem::exists(part + "/summary.json", failed)) {
+      if (!stop_.signal_name().empty()) return not_begun(run, part);
       bool mistake = WEXITSTATUS(status) == kUsageError;
       stopping_ = stopping_ || mistake;
       tell_reasons(run, part);
@@ -166,6 +167,13 @@ class SweepRunner {
       tell_reasons(run, place);
       note(WEXITSTATUS(status));
     }
+  }
+
+  // The signal came before the run began.
+  void not_begun(const SweepRun& run, const std::string& part) {
+    std::error_code failed;
+    std::filesystem::remove_all(part, failed);
+    waiting_.push_front(run);
   }
 
   // Repeats what the run said of its failure.
