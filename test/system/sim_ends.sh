@@ -111,3 +111,12 @@ f = write h1 h0
 INI
 sim "$dir/warns.ini" >"$dir/warns.txt" 2>"$dir/warns.err" || fail "$(cat "$dir/warns.err")"
 grep -q "^dmesg: \[    0.000000\] rocefs: sw_0: " "$dir/warns.txt" || fail "no warning: $(cat "$dir/warns.txt")"
+
+test_case "a terminal shows the time to go"
+needs script
+sed 's/^limit = .*/until = 100s/' "$dir/long.ini" >"$dir/timed.ini"
+script -qefc "echo \$\$ >$dir/timed.pid; exec $ROCEFS sim $dir/timed.ini" "$dir/timed.log" >/dev/null 2>&1 </dev/null &
+pid=$!
+await grep -qsE 'one: [0-9.]+ ms, 1 of 2 flows have ended, [0-9]+ (s|min|h).* to go' "$dir/timed.log"
+kill -TERM "$(cat "$dir/timed.pid")"
+wait $pid || true
