@@ -15,7 +15,8 @@
 namespace rocefs {
 namespace {
 
-constexpr rlim_t kFiles = 32, kFilesPerDevice = 4;
+// A device has its page of signals, and while something sets its windows a page of those.
+constexpr rlim_t kFiles = 36, kFilesPerDevice = 2;
 constexpr rlim_t kMemory = 256 << 20, kMemoryPerDevice = 8 << 20;
 
 Result<void> check(__rlimit_resource which, rlim_t wanted, const char* what, const char* option) {
