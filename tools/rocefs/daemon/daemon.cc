@@ -350,8 +350,14 @@ Result<void> Daemon::Impl::take_over() {
 }
 
 std::string Daemon::Impl::summary() const {
+  constexpr size_t kMaxNamed = 32;
+  const std::vector<DeviceSpec>& all = instance_->topology().devices;
   std::string devices;
-  for (const DeviceSpec& device : instance_->topology().devices) devices += " " + device.name;
+  if (all.size() <= kMaxNamed) {
+    for (const DeviceSpec& device : all) devices += " " + device.name;
+  } else {
+    devices = fmt::format(" {} devices, {} to {}", all.size(), all.front().name, all.back().name);
+  }
   std::string clock = mode_ == ClockMode::kVirtual ? "virtual" : "real";
   if (dilation_ != 1) clock += fmt::format(" / {}", dilation_);
   return fmt::format("{}:{}, clock {}, seed {}", mount_point_, devices, clock, seed_);
