@@ -73,6 +73,8 @@ struct Topology {
   std::vector<SwitchSpec> switches;
   std::vector<LinkSpec> links;
   std::vector<UplinkSpec> uplinks;  // each with one cable
+  // Time after which routes follow a change of a cable between switches; empty: they never do.
+  std::optional<TimeNs> reconverge = {};
 };
 
 // A start value: as if VALUE had been echoed into PATH. `line`: its line of the ini file.

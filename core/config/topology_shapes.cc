@@ -45,6 +45,15 @@ Result<void> set_layer_key(ShapeLayer& layer, std::string_view key, std::string_
   return {};
 }
 
+Result<void> set_reconverge(std::string_view value, std::optional<TimeNs>& out) {
+  constexpr TimeNs kMaxReconverge = 3600 * kSecond;
+  Result<void> kept = keep("reconverge", parse_duration(value), out.emplace());
+  if (kept && *out > kMaxReconverge) {
+    return errorf(EINVAL, "reconverge={} is longer than 3600s", value);
+  }
+  return kept;
+}
+
 std::string numbered(std::string_view what, uint64_t n) {
   return fmt::format("{}{}", what, n);
 }
@@ -73,6 +82,7 @@ class ShapeBuilder {
                                                        : build_fat_tree();
     if (!built) return built.error();
     if (Result<void> checked = check_ports(); !checked) return checked.error();
+    topology_.reconverge = shape_.reconverge;
     return std::move(topology_);
   }
 
@@ -238,6 +248,7 @@ Result<void> set_shape_key(Shape& shape, std::string_view key, std::string_view 
   if (key == "cables") return set_count(key, value, kMaxSwitchPorts, shape.cables.emplace());
   if (key == "k") return set_k(value, shape.k);
   if (key == "mtu") return set_mtu(value, shape.mtu);
+  if (key == "reconverge") return set_reconverge(value, shape.reconverge);
   if (key == "rate" || key == "delay" || key == "buffer") {
     return set_link_key(shape.cable, key, value);
   }
@@ -247,7 +258,8 @@ Result<void> set_shape_key(Shape& shape, std::string_view key, std::string_view 
   if (key == "core_delay") return set_layer_key(shape.core, "delay", key, value);
   return errorf(EINVAL,
                 "unknown key {} in [topology]: kind, hosts, leaves, spines, nics, k, cables, mtu, "
-                "rate, delay, buffer, agg_rate, agg_delay, core_rate or core_delay is wanted",
+                "rate, delay, buffer, agg_rate, agg_delay, core_rate, core_delay or reconverge is "
+                "wanted",
                 key);
 }
 

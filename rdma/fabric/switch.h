@@ -54,6 +54,7 @@ class Switch final : public KnobOwner {
   // Sets the ports through which the switch with that number is nearest; none: it cannot be
   // reached.
   void set_route(size_t hub, std::span<const uint16_t> ports) { routes_.set(hub, ports); }
+  void forget_routes() { routes_.clear(); }
   // Sets the next hops of destinations that are unknown or cannot be reached.
   void set_default_route(std::span<const uint16_t> ports) {
     default_hops_.assign(ports.begin(), ports.end());

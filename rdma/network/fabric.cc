@@ -27,7 +27,14 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
     uplink_names_.add(*uplinks_.back());
   }
   for (const LinkSpec& spec : topology.links) cable(spec);
+  reconvergence_ = std::make_unique<Reconvergence>(
+      scheduler, topology.links.size(), [this](uint32_t cable) { return cable_works(cable); },
+      [this] { route_switches(); });
   route();
+  if (topology.reconverge) {
+    reconvergence_->apply(
+        std::vector<KnobValue>{uint64_t{1}, static_cast<uint64_t>(*topology.reconverge)});
+  }
   for (const auto& one : switches_) {
     npcc_.push_back(std::make_unique<SwitchNpcc>(
         scheduler, pool(), *one, [this](const NpccFlowKey& flow) { return sender_of(flow); }));
@@ -46,6 +53,7 @@ void Fabric::reset() {
   for (auto& device : devices_) {
     for (size_t number = 1; number <= device->port_count(); ++number) device->port(number).reset();
   }
+  reconvergence_->reset();
   trace().reset();
 }
 

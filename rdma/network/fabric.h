@@ -14,6 +14,7 @@
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/switch.h"
 #include "rdma/network/name_index.h"
+#include "rdma/network/reconvergence.h"
 #include "rdma/network/way_search.h"
 #include "rdma/wire/ip.h"
 
@@ -47,6 +48,7 @@ class Fabric : public FabricResources {
   bool reaches_outside(const Ip& own) const;
   // Routes packets for one more address of a port's interface to it. Core thread.
   void add_address(const Port& port, const Ip& address);
+  Reconvergence& reconvergence() { return *reconvergence_; }
   // Name of the node at the far end of one of links(), as in the topology.
   const std::string& far_end(const Link& link) const;
 
@@ -68,6 +70,7 @@ class Fabric : public FabricResources {
   void serve_outside();
   void route_switches();
   void route_outside(WaySearch& search);
+  bool cable_works(uint32_t cable) const;
   void join_outside();
   // The device with this address, or null.
   Device* device_at(const Ip& address) const;
@@ -86,6 +89,7 @@ class Fabric : public FabricResources {
   std::vector<std::vector<const Link*>> to_ports_;  // by switch: links to ports and uplinks
   std::vector<std::vector<Trunk>> trunks_;          // by switch: links to it from others
   std::vector<uint32_t> name_ranks_;                // by switch: its place in the order of names
+  std::unique_ptr<Reconvergence> reconvergence_;
   NameIndex<Device> device_names_;
   NameIndex<Link> link_names_;
   NameIndex<Switch> switch_names_;

@@ -31,7 +31,10 @@ void Fabric::find_trunks() {
       continue;
     }
     trunks_[wire.to_hub].push_back({i, wire.from_hub, wire.port});
-    links_[i]->add_state_listener([this] { route_groups(); });
+    links_[i]->add_state_listener([this, i] {
+      route_groups();
+      reconvergence_->changed(i / 2);
+    });
   }
   std::vector<uint32_t> by_name(switches_.size());
   std::iota(by_name.begin(), by_name.end(), 0);
@@ -60,15 +63,23 @@ void Fabric::add_address(const Port& port, const Ip& address) {
   destinations().copy(address, port.spec().mac);
 }
 
+// A cable's two links are adjacent.
+bool Fabric::cable_works(uint32_t cable) const {
+  return links_[2 * cable]->up() && links_[2 * cable + 1]->up();
+}
+
 // Searches once for each switch with a destination, and shares the result among its destinations.
-// Links that are down count: their switches send around them (Switch::next_hop).
+// Without reconvergence links that are down count: their switches send around them
+// (Switch::next_hop).
 void Fabric::route_switches() {
   WaySearch search(trunks_);
+  auto usable = [this](uint32_t link) { return reconvergence_->usable(link / 2); };
+  for (const auto& one : switches_) one->forget_routes();
   for (uint32_t to = 0; to < switches_.size(); ++to) {
     if (to_ports_[to].empty()) continue;
     search.begin();
     search.start(to);
-    search.run([](uint32_t) { return true; });
+    search.run(usable);
     for (const auto& from : switches_) {
       if (from->number() != to) from->set_route(to, search.hops(from->number()));
     }
@@ -79,6 +90,7 @@ void Fabric::route_switches() {
 // Routes packets for addresses outside the fabric to the nearest uplink.
 void Fabric::route_outside(WaySearch& search) {
   if (uplinks_.empty()) return;
+  auto usable = [this](uint32_t link) { return reconvergence_->usable(link / 2); };
   search.begin();
   for (const auto& one : uplinks_) {
     for (const Wire& wire : wires_) {
@@ -87,7 +99,7 @@ void Fabric::route_outside(WaySearch& search) {
       }
     }
   }
-  search.run([](uint32_t) { return true; });
+  search.run(usable);
   for (const auto& from : switches_) from->set_default_route(search.hops(from->number()));
 }
 
@@ -138,9 +150,7 @@ void Fabric::grow_tree(uint32_t root, std::vector<const Trunk*>& parents,
   members = {root};
   for (size_t next = 0; next < members.size(); ++next) {
     for (const Trunk& trunk : trunks_[members[next]]) {
-      // A cable's two links are adjacent.
-      bool works = links_[trunk.link]->up() && links_[trunk.link ^ 1]->up();
-      if (!works || trunk.from == root || parents[trunk.from]) continue;
+      if (!cable_works(trunk.link / 2) || trunk.from == root || parents[trunk.from]) continue;
       parents[trunk.from] = &trunk;
       members.push_back(trunk.from);
     }

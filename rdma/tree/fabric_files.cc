@@ -34,8 +34,8 @@ void store_link_state(Engine& engine, const LinkKnobs& knobs, const Link& link, 
   engine.tell_control([change] { change->publish(); });
 }
 
-void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric,
-                      const LinkKnobs& knobs) {
+void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric, const LinkKnobs& knobs,
+                      Engine& engine) {
   tree.add_later(debug + "/links", [&tree, debug, &fabric, knobs] {
     for (const auto& one : fabric.links()) {
       Link* link = one.get();
@@ -46,6 +46,11 @@ void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric,
       });
     }
   });
+  Reconvergence& routing = fabric.reconvergence();
+  add_knob_files(
+      tree, debug + "/routes",
+      std::make_shared<KnobSet>(kReconvergenceKnobs, engine, &routing, routing.values()));
+  add_counter_files(tree, debug + "/routes", kReconvergenceCounters, routing.counters());
   add_counter_files(tree, debug, kFabricCounters, fabric.counters());
   tree.add_file(debug + "/clock/trace_hash",
                 read_only(

@@ -36,7 +36,8 @@ LinkKnobs make_link_knobs(Fabric& fabric, Engine& engine);
 // Takes a link up or down on the core thread, and its knob with it, as a store would.
 void store_link_state(Engine& engine, const LinkKnobs& knobs, const Link& link, bool up);
 
-// links/<a>-<b>/ and clock/trace_hash below `debug`. Fabric and engine outlive the tree.
-void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric, const LinkKnobs& knobs);
+// links/<a>-<b>/, routes/ and clock/trace_hash below `debug`. Fabric and engine outlive the tree.
+void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric, const LinkKnobs& knobs,
+                      Engine& engine);
 
 }  // namespace rocefs

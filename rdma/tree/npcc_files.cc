@@ -18,8 +18,10 @@ void add_npcc_files(Tree& tree, const std::string& directory, SwitchNpcc& npcc, 
                                                engine, [&own] { return own.flows_text(); },
                                                "flows seen in watched queues, the latest first"));
   for (size_t port = 0; port < npcc.around().port_count(); ++port) {
-    add_knobs(kNpccPortKnobs, &own.port(port),
-              fmt::format("{}/ports/{}/npcc", directory, port + 1));
+    std::string at = fmt::format("{}/ports/{}", directory, port + 1);
+    tree.add_later(at, [&tree, at, &engine, &knobs = own.port(port)] {
+      add_knob_files(tree, at + "/npcc", std::make_shared<KnobSet>(kNpccPortKnobs, engine, &knobs));
+    });
   }
 }
 

@@ -118,7 +118,7 @@ class MountedNic {
                                        engine_->outstanding());
     LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
     driver_ = std::make_unique<PciDriver>(tree_, *fabric_, *engine_, knobs);
-    add_fabric_files(tree_, "kernel/debug/rocefs", *fabric_, knobs);
+    add_fabric_files(tree_, "kernel/debug/rocefs", *fabric_, knobs, *engine_);
     clock_ = std::make_unique<ClockFiles>(tree_, "kernel/debug/rocefs/clock", *engine_,
                                           [](std::string) {});
     messages_ = std::make_unique<Messages>(*engine_, *fabric_);

@@ -163,6 +163,41 @@ expect "1048576 1048576" "$(awk -F, '$NF == "\"done\"" {print $6}' "$dir/cut/flo
 expect "partial" "$(head -n 1 "$dir/cut/flows.csv" | awk '{print $NF}')" "the mark in flows.csv"
 [ "$(awk -F, '$2 == "s" {print $6}' "$dir/cut/flows.csv")" -gt 0 ] || fail "nothing of a flow that ran: $(cat "$dir/cut/flows.csv")"
 
+test_case "flows leave a far cable that goes down when routes follow, and fail where routes do not"
+cat >"$dir/routes.ini" <<'INI'
+[topology]
+kind = leaf-spine
+spines = 4
+[flows]
+f{1..16} = write h0 h1 size=64K count=20 timeout=8 retry=3
+[at]
+1ms = kernel/debug/rocefs/links/spine_0-leaf_1/state=down kernel/debug/rocefs/links/leaf_1-spine_0/state=down
+[variant follow]
+kernel/debug/rocefs/routes/reconverge = 1
+kernel/debug/rocefs/routes/delay = 500us
+[variant stay]
+INI
+expect 1 "$(sim "$dir/routes.ini" --out "$dir/routes" >/dev/null 2>&1; echo $?)" "status"
+expect 16 "$(grep -c '^follow,.*done' "$dir/routes/flows.csv")" "flows that are done when routes follow"
+[ "$(grep -c '^stay,.*failed' "$dir/routes/flows.csv")" -gt 0 ] || fail "no flow failed: $(cat "$dir/routes/flows.csv")"
+sed 's/^spines = 4/spines = 4\nreconverge = 500us/; /^\[variant/,$d' "$dir/routes.ini" >"$dir/key.ini"
+expect 0 "$(sim "$dir/key.ini" >"$dir/key.txt" 2>&1; echo $?)" "status with reconverge=: $(cat "$dir/key.txt")"
+
+test_case "a network of 1,024 hosts and 320 switches starts, and its files are there when looked for"
+cat >"$dir/tree.ini" <<'INI'
+[topology]
+kind = fat-tree
+k = 16
+[flows]
+f = write h0 h1023 size=64K
+[sample]
+lost = kernel/debug/rocefs/links/core_63-agg_15_7/lost
+queue = kernel/debug/rocefs/fabric/edge_15_7/ports/1/queue/0/bytes
+
+INI
+expect 0 "$(sim "$dir/tree.ini" --out "$dir/tree" >"$dir/tree.txt" 2>&1; echo $?)" "status: $(cat "$dir/tree.txt")"
+grep -q "^1 of 1 flows done, slowdown 1.00" "$dir/tree.txt" || fail "$(cat "$dir/tree.txt")"
+
 test_case "a full disk is reported"
 if sim "$dir/alone.ini" >/dev/full 2>"$dir/full"; then fail "a table that nobody gets"; fi
 grep -q "^rocefs: stdout: No space left on device" "$dir/full" || fail "a full disk: $(cat "$dir/full")"

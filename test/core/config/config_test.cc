@@ -393,6 +393,8 @@ TEST_CASE("config: a topology section that cannot be built is refused with its l
       {"kind=dumbbell\nagg_delay=1us",
        "f:1: kind=dumbbell has no aggregation switches: core_rate= and core_delay= are those of "
        "the links between switches"},
+
+      {"kind=star\nreconverge=3601s", "f:3: reconverge=3601s is longer than 3600s"},
       {"kind=fat-tree\nk=4\nagg_rate=1", "f:4: agg_rate: rate=1 is outside 1M to 10T"},
   };
   for (const auto& bad : kBad) CHECK(refusal(std::string("[topology]\n") + bad.keys) == bad.why);

@@ -107,7 +107,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
   driver_ = std::make_unique<PciDriver>(
       *tree_, *fabric_, *engine_, knobs,
       std::vector<DeviceExtension*>{pcc_.get(), mads_.get(), connections_.get(), hosts_.get()});
-  add_fabric_files(*tree_, debug, *fabric_, knobs);
+  add_fabric_files(*tree_, debug, *fabric_, knobs, *engine_);
   add_switch_files(*tree_, debug, *fabric_, *engine_,
                    [this](std::string line) { log(LogLevel::kWarning, line); });
   add_uplink_files(*tree_, debug, *fabric_, *engine_);
