@@ -52,6 +52,7 @@ std::vector<uint8_t> user_data(std::span<const uint8_t> private_data, size_t hea
 Cma::Cma(Fabric& fabric, uint64_t salt) : fabric_(fabric), next_number_(kFirstNumber) {
   for (const auto& device : fabric_.devices()) {
     managers_.push_back(std::make_unique<CmManager>(*device, *this, salt));
+    by_device_[device.get()] = managers_.back().get();
     device->on_presence([this, at = device.get()](bool present) {
       present ? manager(*at).reset_counters() : device_left(*at);
     });
@@ -61,8 +62,7 @@ Cma::Cma(Fabric& fabric, uint64_t salt) : fabric_(fabric), next_number_(kFirstNu
 Cma::~Cma() = default;
 
 CmManager& Cma::manager(const PortHost& device) {
-  return **std::find_if(managers_.begin(), managers_.end(),
-                        [&](const auto& one) { return &one->device() == &device; });
+  return *by_device_.at(&device);
 }
 
 Port* Cma::port_at(const Ip& address, const CmScope& scope) {

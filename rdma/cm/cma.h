@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "rdma/cm/id.h"
@@ -78,6 +79,7 @@ class Cma final : public CmIdHost, public CmAcceptor {
   Fabric& fabric_;
   std::function<void(const CmSearch&)> search_;
   std::vector<std::unique_ptr<CmManager>> managers_;
+  std::unordered_map<const PortHost*, CmManager*> by_device_;
   uint64_t last_serial_ = 0;
   std::map<uint64_t, CmId*> ids_;  // the oldest first
   Numbers numbers_;
