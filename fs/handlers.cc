@@ -25,8 +25,7 @@ struct stat FuseServer::stat_of(const Tree::Node& node) {
   switch (node.kind) {
     case Tree::Kind::kDirectory:
       status.st_mode = S_IFDIR | node.mode;
-      // 1: find(1) takes it that the number of directories inside is unknown.
-      if (!tree_.filled(node.ino)) break;
+      tree_.fill(node.ino);  // the number of links counts the directories inside
       status.st_nlink = 2;
       for (Ino child : node.children) {
         status.st_nlink += tree_.find(child)->kind == Tree::Kind::kDirectory;

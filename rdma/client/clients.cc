@@ -123,7 +123,7 @@ bool Clients::may_sleep() {
   for (auto& [id, entry] : clients_) {
     if (entry.client->wanted()) return false;
   }
-  // One that becomes idle later wakes the core.
+  // A process that becomes idle later wakes the core.
   for (const auto& process : leaving_) {
     if (process->idle() || process->busy()) return false;
   }

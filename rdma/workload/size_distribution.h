@@ -20,7 +20,7 @@ class SizeDistribution {
   // Lines of a text: SIZE PERCENT, both not decreasing, the last one 100; or fractions, to 1. A
   // comment begins with #. EINVAL with the line of what is wrong.
   static Result<SizeDistribution> parse(std::string_view text);
-  // One that has such a name, or a file's. The reason of a failure names the file.
+  // Distribution of that name, or of a file. The reason of a failure names the file.
   static Result<SizeDistribution> read(const std::string& name, const std::string& directory);
 
   // The size below which the fraction `u` of all flows are, in octets, at least 1. 0 <= u < 1.

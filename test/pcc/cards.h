@@ -76,13 +76,15 @@ struct Cards {
     std::vector<std::string> names;
     Tree::Node* node = tree.follow(path_of(path));
     REQUIRE(node);
-    for (Ino ino : node->children) names.push_back(tree.find(ino)->name);
+    for (Ino ino : tree.entries(node->ino)) names.push_back(tree.find(ino)->name);
     return names;
   }
   // Content without the trailing newline, or the name of the errno.
   std::string read(const std::string& path) {
     std::shared_ptr<File> found = file(path);
-    if (!found) return "no file";
+    return found ? read(found) : "no file";
+  }
+  std::string read(const std::shared_ptr<File>& found) {
     auto open = found->open(found, {});
     REQUIRE(open);
     std::string said = "no answer";

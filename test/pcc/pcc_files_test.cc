@@ -83,10 +83,10 @@ TEST_CASE("pcc files: each active queue pair has a directory, which goes with it
   cards.device().registers().deactivate(18);
   cards.device().registers().prepare(18, QpOwner{7, "other"});
   cards.device().registers().activate(18);
-  CHECK(cards.read("qps/18/pid") == "ENODEV");
-  cards.settle();
-  CHECK(other->removed());
+  CHECK(cards.read(other) == "ENODEV");
+  CHECK_FALSE(other->removed());  // not before somebody looks
   CHECK(cards.read("qps/18/pid") == "7");
+  CHECK(other->removed());
   CHECK(cards.entries("class/infiniband/mb_1/pcc/qps").empty());
   cards.bind(false);
   cards.bind(true);

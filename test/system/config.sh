@@ -52,7 +52,7 @@ expect "done" "$(cat "$debug/traffic/f/state")" "flow"
 test_case "errors have file, line and reason"
 unmounted
 refused '[device a]\nspeed = 1\n' 2 'unknown key speed in [device]: pci, host, ports, netdev, mac, ip, ip6 or mtu is wanted'
-refused '[moon a]\n' 1 'unknown section [moon a]: clock, nic, topology, device NAME, port NAME 2, switch NAME, uplink NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME is wanted'
+refused '[moon a]\n' 1 'unknown section [moon a]: clock, nic, topology, device NAME, port NAME 2, switch NAME, uplink NAME, link A B, knobs, sim, flows, load NAME, at, inject, sample, plot or variant NAME is wanted'
 refused '\n\nnonsense\n' 3 'not a [section], key = value or comment'
 refused 'rate = 1\n' 1 'rate comes before any section'
 refused '[device a]\n[device a]\n' 2 'a exists already'

@@ -178,7 +178,8 @@ TEST_CASE("config: a second port that does not exist, or is defined twice, is re
        "f:4: unknown key pci in [port]: netdev, mac, ip, ip6 or mtu is wanted"},
       {"[port a]\n",
        "f:1: unknown section [port a]: clock, nic, topology, device NAME, port NAME 2, switch "
-       "NAME, uplink NAME, link A B, knobs, sim, flows, at, inject, sample, plot or variant NAME "
+       "NAME, uplink NAME, link A B, knobs, sim, flows, load NAME, at, inject, sample, plot or "
+       "variant NAME "
        "is wanted"},
       {"[device a]\nports=2\n[switch s]\n[link a s]\n", "f:2: a/2 has no link"},
       {"[device a]\nports=2\n[port a 2]\n[switch s]\n[link a s]\n", "f:3: a/2 has no link"},

@@ -127,7 +127,7 @@ TEST_CASE("scheduler: random schedules run in the order of a stable sort") {
     }
     for (int step = 0; step < 600; ++step) {
       auto i = rng.below(200);
-      // They are timers at first, then half of them are near events, then the wheel has the new ones.
+      // Timers at first, then half of them near events, then events of the wheel.
       if (step == 200) scheduler.pass(25);
       if (step == 400) scheduler.pass(kMillisecond - 30'000);
       planned[i].due = kMillisecond + static_cast<TimeNs>(rng.below(50));

@@ -82,7 +82,7 @@ TEST_CASE("knobs: * and ? in a path stand for the knobs of several sets") {
   CHECK(ranges.set("*/low=3") == "link/low: given twice");
   CHECK(ranges.set("?/*=15") == "ok");
   CHECK(ranges.shown() == "15\n15\n15\n15\n");
-  CHECK(ranges.set("?/l*=99") == "low is above high");
+  CHECK(ranges.set("?/l*=99") == "a/low: low is above high");
   CHECK(ranges.set("?/high=x") == "a/high: 'x' is not a number");
   CHECK(ranges.shown() == "15\n15\n15\n15\n");
   CHECK(matching_files(ranges.tree, "*") == std::vector<std::string>{"constant"});

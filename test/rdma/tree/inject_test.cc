@@ -322,7 +322,9 @@ TEST_CASE("inject/: a direction goes down and up, and its knob follows") {
   InjectRig rig;
   Link& link = *rig.fabric.link("mb_0-sw_0");
   const PortCounters& port = rig.fabric.port("mb_0")->counters();
-  auto knob = [&] { return std::get<uint64_t>(rig.knobs.at(&link)->values().back()) == 1; };
+  auto knob = [&] {
+    return std::get<uint64_t>(rig.knobs.at(&link)->value(knob_index(kLinkKnobs, "state"))) == 1;
+  };
   REQUIRE(rig.store("inject/add", "d down mb_0-sw_0"));
   rig.settle();
   CHECK_FALSE(link.parameters().up);

@@ -255,7 +255,7 @@ TEST_CASE("load: flows that fail are told, and do not hold up the others") {
   set(world.link("h3-s"), lossy(world.link("h3-s").parameters(), 1));
   workload.begin();
   while (!workload.over()) REQUIRE(world.scheduler.run_one(10 * kSecond));
-  // Of six flows two are between h1 and h2; the others send from h3, or wait for its answers.
+  // Two of the six flows are between h1 and h2; the others send from h3, or wait for its answers.
   CHECK(told.done == 2);
   CHECK(told.failed == 4);
 }

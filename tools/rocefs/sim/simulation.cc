@@ -15,12 +15,18 @@
 #include "core/tree/knob_transaction.h"
 #include "core/tree/trigger.h"
 #include "tools/rocefs/command/limits.h"
+#include "tools/rocefs/sim/words.h"
 
 namespace rocefs {
 namespace {
 
-// Longest step of time when nothing is stored or sampled.
-constexpr TimeNs kStep = kMillisecond;
+// Longest step of time when nothing is stored or sampled: a signal waits for its end, and a large
+// network takes long for a millisecond.
+TimeNs longest_step(size_t devices) {
+  constexpr size_t kFew = 32;
+  TimeNs step = kMillisecond * kFew / std::max(devices, kFew);
+  return std::max(step, 10 * kMicrosecond);
+}
 
 std::string below_debug(std::string_view path) {
   return fmt::format("{}/{}", kDebugDirectory, path);
@@ -37,36 +43,6 @@ double cpu_seconds() {
 
 Caller own_caller() {
   return {::geteuid(), ::getegid(), ::getpid()};
-}
-
-// Takes `KEY=VALUE` out of `words`; nothing if there is none.
-std::optional<std::string> take_word(std::vector<std::string_view>& words, std::string_view key) {
-  for (auto word = words.begin(); word != words.end(); ++word) {
-    if (!word->starts_with(key) || word->substr(key.size(), 1) != "=") continue;
-    std::string value(word->substr(key.size() + 1));
-    words.erase(word);
-    return value;
-  }
-  return std::nullopt;
-}
-
-std::string joined(const std::vector<std::string_view>& words) {
-  std::string text;
-  for (std::string_view word : words) text.append(text.empty() ? "" : " ").append(word);
-  return text;
-}
-
-std::optional<double> number_of(const std::string& text, const std::string& key) {
-  size_t at = 0;
-  if (!key.empty()) {
-    at = text.starts_with(key + " ") ? 0 : text.find("\n" + key + " ");
-    if (at == text.npos) return std::nullopt;
-    at += key.size() + (at > 0 ? 2 : 1);
-  }
-  char* end = nullptr;
-  double value = std::strtod(text.c_str() + at, &end);
-  if (end == text.c_str() + at) return std::nullopt;
-  return value;
 }
 
 FlowRecord::State state_of(std::string_view text) {
@@ -136,7 +112,7 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   if (auto failure = add_all(scenario.faults, &Simulation::add_fault)) return failure;
   if (auto failure = add_all(scenario.flows, &Simulation::add_flow)) return failure;
   if (auto failure = add_all(scenario.stores, &Simulation::add_store)) return failure;
-  if (auto failure = add_all(scenario.samples, &Simulation::add_column)) return failure;
+  if (auto failure = add_all(scenario.samples, &Simulation::add_sample)) return failure;
   std::stable_sort(stores_.begin(), stores_.end(),
                    [](const Store& a, const Store& b) { return a.at < b.at; });
   for (size_t place = 0; place < result_.flows.size(); ++place) {
@@ -236,34 +212,8 @@ Result<void> Simulation::add_store(const Scenario::Line& line) {
   return {};
 }
 
-Result<void> Simulation::add_column(const Scenario::Line& line) {
-  std::vector<std::string_view> words = split(line.value, " \t");
-  Column column;
-  if (auto key = take_word(words, "key")) column.key = *key;
-  for (auto [key, value] : {std::pair("scale", &column.scale), std::pair("below", &column.below)}) {
-    std::optional<std::string> word = take_word(words, key);
-    if (!word) continue;
-    char* end = nullptr;
-    *value = std::strtod(word->c_str(), &end);
-    if (word->empty() || *end) return errorf(EINVAL, "{}={}: a number is wanted", key, *word);
-  }
-  if (words.size() == 2 && words[1] == "rate") {
-    column.rate = true;
-    words.pop_back();
-  }
-  if (words.size() != 1) {
-    return Error{EINVAL, "PATH [key=KEY] [rate] [scale=NUMBER] [below=NUMBER] is wanted"};
-  }
-  column.path = words[0];
-  bool comes = column.path.starts_with(below_debug("traffic/")) ||
-               column.path.starts_with(below_debug("inject/")) ||
-               column.path.find("/pcc/qps/") != std::string::npos;
-  Tree::Node* node = instance_->tree().follow(column.path);
-  if (!comes && (!node || !node->file || !node->file->readable())) {
-    return errorf(EINVAL, "no file {}", column.path);
-  }
-  columns_.push_back(std::move(column));
-  return {};
+Result<void> Simulation::add_sample(const Scenario::Line& line) {
+  return sampler_.add(instance_->tree(), line);
 }
 
 Result<void> Simulation::wait(const std::function<void(Answer<void>)>& begin) {
@@ -326,25 +276,6 @@ std::optional<std::string> Simulation::text_of(const std::string& path) {
   }
   if (!text) return std::nullopt;
   return *text;
-}
-
-void Simulation::take_sample(TimeNs now) {
-  Sample sample{now, {}};
-  for (Column& column : columns_) {
-    std::optional<std::string> text = text_of(column.path);
-    std::optional<double> value = text ? number_of(*text, column.key) : std::nullopt;
-    std::optional<double> shown = value;
-    if (column.rate) {
-      double interval = static_cast<double>(config_.scenario.interval) * 1e-9;
-      shown = value && now > 0 ? std::optional((*value - column.last.value_or(0)) / interval)
-                               : std::nullopt;
-      column.last = value;
-    }
-    if (shown && *shown >= column.below) shown.reset();
-    if (shown) *shown *= column.scale;
-    sample.values.push_back(shown);
-  }
-  result_.samples.push_back(std::move(sample));
 }
 
 // Reads the state of the flows that run. A flow without files was removed, by a reset or a stop.
@@ -434,10 +365,14 @@ std::optional<Failure> Simulation::cut_off(TimeNs now, uint64_t ended) {
 // a sample belong to one moment.
 std::optional<Failure> Simulation::run_steps() {
   const Scenario& scenario = config_.scenario;
+  const TimeNs step = longest_step(instance_->fabric().devices().size());
   size_t next_store = 0;
   for (TimeNs now = 0;;) {
     if (std::optional<Failure> failure = store_due(now, next_store)) return failure;
-    if (!columns_.empty() && now % scenario.interval == 0) take_sample(now);
+    if (sampler_.due(now) == now) {
+      result_.samples.push_back(
+          sampler_.take(now, [this](const std::string& path) { return text_of(path); }));
+    }
     note_ended(now);
     uint64_t ended = flows_known() - to_come_.size() - running_.size() - loads_->running();
     if (options_.progress) options_.progress(now, ended);
@@ -449,9 +384,9 @@ std::optional<Failure> Simulation::run_steps() {
     }
     if (std::optional<Failure> failure = cut_off(now, ended)) return failure;
     TimeNs end = scenario.until.value_or(scenario.limit);
-    TimeNs to = std::min(end, now + kStep);
+    TimeNs to = std::min(end, now + step);
     if (next_store < stores_.size()) to = std::min(to, stores_[next_store].at);
-    if (!columns_.empty()) to = std::min(to, (now / scenario.interval + 1) * scenario.interval);
+    to = std::min(to, sampler_.due(now + 1));
     if (Result<void> passed = advance(to - now); !passed) return Failure{1, passed.error().reason};
     now = to;
   }

@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "tools/rocefs/sim/flow_statistics.h"
 #include "tools/rocefs/sim/ideal.h"
 #include "tools/rocefs/sim/load_run.h"
+#include "tools/rocefs/sim/sampler.h"
 
 namespace rocefs {
 
@@ -41,11 +41,6 @@ struct FaultResult {
   std::string name, spec;
   int line = 0;
   uint64_t fired = 0;
-};
-
-struct Sample {
-  TimeNs at = 0;
-  std::vector<std::optional<double>> values;  // by column; empty if there was nothing to read
 };
 
 // How a run ended: by itself, or cut off by its limit, a signal or a failure. A result that was cut
@@ -104,15 +99,8 @@ class Simulation final : private FlowSink {
     std::string path, value;
     int line;
   };
-  struct Column {
-    std::string path, key;
-    bool rate = false;
-    double scale = 1;
-    double below = std::numeric_limits<double>::infinity();  // values from here on are left out
-    std::optional<double> last;
-  };
 
-  explicit Simulation(const Config& config) : config_(config) {}
+  explicit Simulation(const Config& config) : config_(config), sampler_(config.scenario.interval) {}
   std::optional<Failure> build(const Scenario::Variant* variant, uint64_t seed);
   std::optional<Failure> add_loads(const Scenario::Variant* variant, uint64_t seed);
   std::optional<Failure> apply_knobs(const Scenario::Variant* variant);
@@ -121,7 +109,7 @@ class Simulation final : private FlowSink {
   Result<void> add_flow(const Scenario::Line& line);
   Result<void> add_fault(const Scenario::Line& line);
   Result<void> add_store(const Scenario::Line& line);
-  Result<void> add_column(const Scenario::Line& line);
+  Result<void> add_sample(const Scenario::Line& line);
   template <class Add>
   std::optional<Failure> add_all(const std::vector<Scenario::Line>& lines, Add add);
 
@@ -139,7 +127,6 @@ class Simulation final : private FlowSink {
   void flow_ended(const FlowRecord& flow) override;
   uint64_t flows_known() const { return result_.flows.size() + loads_->started(); }
   std::optional<std::string> text_of(const std::string& path);
-  void take_sample(TimeNs now);
   void collect();
 
   const Config& config_;
@@ -147,7 +134,7 @@ class Simulation final : private FlowSink {
   std::optional<IdealTimes> ideal_;
   std::optional<LoadRun> loads_;
   std::vector<Store> stores_;  // by time
-  std::vector<Column> columns_;
+  Sampler sampler_;
   // Flows by their place in the result: those to come, the next one last, and those that run.
   std::vector<size_t> to_come_, running_;
   RunOptions options_;

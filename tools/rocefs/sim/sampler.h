@@ -1,0 +1,49 @@
+// Sampler: the columns of [sample]: numbers in files of the tree, read at each interval.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/config/scenario.h"
+#include "core/tree/tree.h"
+
+namespace rocefs {
+
+struct Sample {
+  TimeNs at = 0;
+  std::vector<std::optional<double>> values;  // by column; empty if there was nothing to read
+};
+
+// Control thread.
+class Sampler {
+ public:
+  // Content of a file; nothing if there is none.
+  using Read = std::function<std::optional<std::string>(const std::string& path)>;
+
+  explicit Sampler(TimeNs interval) : interval_(interval) {}
+  // Adds a column. EINVAL for a malformed line, and for a file that is not there and may not come
+  // later, as those of flows, faults and queue pairs may.
+  Result<void> add(Tree& tree, const Scenario::Line& line);
+  // First time from `now` on at which a sample is due; kNever without a column.
+  TimeNs due(TimeNs now) const;
+  Sample take(TimeNs now, const Read& read);
+
+ private:
+  struct Column {
+    std::string path, key;
+    bool rate = false;
+    double scale = 1;
+    double below = std::numeric_limits<double>::infinity();  // values from here on are left out
+    std::optional<double> last;
+  };
+  std::optional<double> value_of(Column& column, TimeNs now, const Read& read) const;
+
+  const TimeNs interval_;
+  std::vector<Column> columns_;
+};
+
+}  // namespace rocefs
