@@ -25,9 +25,8 @@ struct stat FuseServer::stat_of(const Tree::Node& node) {
   switch (node.kind) {
     case Tree::Kind::kDirectory:
       status.st_mode = S_IFDIR | node.mode;
-      tree_.fill(node.ino);  // the number of links counts the directories inside
       status.st_nlink = 2;
-      for (Ino child : node.children) {
+      for (Ino child : tree_.entries(node.ino)) {
         status.st_nlink += tree_.find(child)->kind == Tree::Kind::kDirectory;
       }
       break;

@@ -454,7 +454,9 @@ Result<Config> read_config(const std::string& path) {
     text.resize(before + static_cast<size_t>(file.gcount()));
     is_text = text.find('\0', before) == text.npos;
   }
-  return parse_config(text, path);
+  Result<Config> config = parse_config(text, path);
+  if (config) config->directory = path.substr(0, path.rfind('/') + 1);
+  return config;
 }
 
 }  // namespace rocefs

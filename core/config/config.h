@@ -37,6 +37,8 @@ namespace rocefs {
 
 struct Config {
   std::string name;  // file name, for errors
+  std::string
+      directory;  // of the file, with a / at its end; files that it names are relative to it
   std::optional<Topology> topology;
   std::vector<KnobSetting> knobs;
   std::optional<ClockMode> clock;

@@ -19,10 +19,10 @@ constexpr TriggerRow kReset{
     "(EIO), PCC ends and forgets plugins, packets in flight are dropped; counters, statistics, "
     "trace_hash and random numbers start again. Time goes on"};
 
-// Knobs that nobody has looked for have their defaults.
+// All knobs: a fault or a subnet manager may have changed one that nobody has looked for.
 std::vector<KnobChange> changes_to_defaults(Tree& tree) {
   std::vector<KnobChange> changes;
-  tree.each_made_file([&](const std::string& path, const std::shared_ptr<File>& file) {
+  tree.each_file([&](const std::string& path, const std::shared_ptr<File>& file) {
     auto knob = std::dynamic_pointer_cast<KnobFile>(file);
     if (!knob) return;
     changes.push_back({knob->set(), knob->index(), knob->set()->defaults()[knob->index()], path});

@@ -130,11 +130,13 @@ timespec Tree::date() const {
 // Nearest directory above `path` with entries that wait; null if there is none.
 Tree::Node* Tree::unfilled_above(std::string_view path) {
   if (unfilled_.empty()) return nullptr;
-  for (size_t slash = path.rfind('/');; slash = path.rfind('/', slash - 1)) {
-    Node* above = made(slash == path.npos ? std::string_view{} : path.substr(0, slash));
+  while (!path.empty()) {
+    size_t slash = path.rfind('/');
+    path = path.substr(0, slash == path.npos ? 0 : slash);
+    Node* above = made(path);
     if (above && !filled(above->ino)) return above;
-    if (slash == path.npos) return nullptr;
   }
+  return nullptr;
 }
 
 void Tree::add_later(std::string_view path, Fill fill) {

@@ -96,8 +96,9 @@ void QpFiles::add(uint32_t qpn) {
     };
     tree_.add_file(fmt::format("{}/{}", directory, row.path), read_only(std::move(show), row.doc));
   }
-  auto apply = [&device = device_, qpn](std::string_view text, const OperationPtr&,
-                                        Answer<void> answer) {
+  auto apply = [&device = device_, which, qpn](std::string_view text, const OperationPtr&,
+                                               Answer<void> answer) {
+    if (Result<QpReading> qp = read(device, which); !qp) return answer(qp.error());
     device.apply(std::string(without_newline(text)), qpn, std::move(answer));
   };
   auto applied = [&device = device_, which]() -> Result<std::string> {

@@ -7,7 +7,7 @@ namespace rocefs {
 
 void Collective::send(TimeNs at, uint32_t from, uint32_t to, uint64_t bytes) {
   if (rule_.jitter > 0) {
-    at += static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(rule_.jitter) + 1));
+    at = later(at, static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(rule_.jitter) + 1)));
   }
   plan(at, {from, to, bytes});
 }
@@ -21,7 +21,7 @@ void Collective::flow_ended(const FlowStart& flow, TimeNs now) {
   follow(flow, now);
   if (--running_ > 0) return;
   round_over({round_, began_, now});
-  if (++round_ < rule_.rounds) begin_round(now + rule_.gap);
+  if (++round_ < rule_.rounds) begin_round(later(now, rule_.gap));
 }
 
 // Shuffled until nobody sends to itself: about every third shuffle is such a one.

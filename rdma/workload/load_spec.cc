@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::string_view kPatterns[] = {
     "poisson", "incast", "permutation", "all-to-all", "ring-allreduce", "tree-allreduce", "trace"};
-constexpr uint64_t kMaxLoadSize = uint64_t{1} << 30;
 
 constexpr uint32_t bit(LoadPattern pattern) {
   return 1u << static_cast<unsigned>(pattern);
@@ -217,8 +216,8 @@ class LoadMaker {
     }
     bool random = kRandomSizes & bit(pattern());
     if (!spec_.size) return errorf(EINVAL, "size={} is wanted", random ? " or cdf=" : "");
-    if (*spec_.size < 1 || *spec_.size > kMaxLoadSize) {
-      return errorf(ERANGE, "size={} is outside 1 to {}", *spec_.size, kMaxLoadSize);
+    if (*spec_.size < 1 || *spec_.size > kMaxLoadFlow) {
+      return errorf(ERANGE, "size={} is outside 1 to {}", *spec_.size, kMaxLoadFlow);
     }
     sizes_ = SizeDistribution::fixed(*spec_.size);
     return {};

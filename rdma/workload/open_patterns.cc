@@ -14,8 +14,6 @@
 namespace rocefs {
 namespace {
 
-constexpr uint64_t kMaxTracedSize = uint64_t{1} << 30;  // of traffic/start
-
 // Another host than `from`, each equally likely.
 uint32_t other_host(Rng& rng, uint64_t hosts, uint32_t from) {
   auto to = static_cast<uint32_t>(rng.below(hosts - 1));
@@ -48,7 +46,8 @@ void PoissonPattern::plan_next(uint32_t from) {
   plan(whole_ns(at_ns_[from]), {from, to, sizes_.at(source.rng.uniform())});
 }
 
-IncastPattern::IncastPattern(Rule rule, const Rng& rng) : rule_(std::move(rule)), rng_(rng) {
+IncastPattern::IncastPattern(Rule rule, const Rng& rng)
+    : rule_(std::move(rule)), rng_(rng), next_round_(rule_.start) {
   plan_round();
 }
 
@@ -62,13 +61,14 @@ void IncastPattern::plan_round() {
   for (uint32_t host = 0; host < rule_.hosts; ++host) {
     if (host != to) others.push_back(host);
   }
-  TimeNs at = rule_.start + static_cast<TimeNs>(round_) * rule_.interval;
+  const TimeNs at = next_round_;
+  next_round_ = later(at, rule_.interval);
   for (uint64_t i = 0; i < rule_.senders; ++i) {
     std::swap(others[i], others[i + rng_.below(others.size() - i)]);
     TimeNs late = rule_.jitter > 0
                       ? static_cast<TimeNs>(rng_.below(static_cast<uint64_t>(rule_.jitter) + 1))
                       : 0;
-    plan(at + late, {others[i], to, rule_.sizes.at(rng_.uniform())});
+    plan(later(at, late), {others[i], to, rule_.sizes.at(rng_.uniform())});
   }
   waiting_ = rule_.senders;
   ++round_;
@@ -128,8 +128,8 @@ Result<TracedFlow> parse_trace_line(std::string_view line, TraceHosts& hosts) {
   if (*from == *to) return errorf(EINVAL, "{} sends to itself", words[1]);
   Result<uint64_t> bytes = parse_size(words[3]);
   if (!bytes) return errorf(EINVAL, "size {}: {}", words[3], bytes.error().reason);
-  if (*bytes > kMaxTracedSize) {
-    return errorf(EINVAL, "size {}: a flow has at most {} octets", words[3], kMaxTracedSize);
+  if (*bytes > kMaxLoadFlow) {
+    return errorf(EINVAL, "size {}: a flow has at most {} octets", words[3], kMaxLoadFlow);
   }
   return TracedFlow{*at, {*from, *to, *bytes}};
 }
@@ -151,7 +151,7 @@ Result<std::unique_ptr<Pattern>> TracePattern::open(const std::string& path,
     if (lines.empty() && line.starts_with("time")) continue;  // names of the columns
     Result<TracedFlow> flow = parse_trace_line(line, places);
     if (!flow) return errorf(EINVAL, "{}:{}: {}", path, number, flow.error().reason);
-    TimeNs at = start + flow->at;
+    TimeNs at = later(start, flow->at);
     if (!lines.empty() && at < lines.back().at) {
       return errorf(EINVAL, "{}:{}: earlier than the line before", path, number);
     }

@@ -51,6 +51,7 @@ class IncastPattern final : public Pattern {
 
   const Rule rule_;
   Rng rng_;
+  TimeNs next_round_;
   uint64_t round_ = 0, waiting_ = 0;  // starts of this round that have not been taken
 };
 

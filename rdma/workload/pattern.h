@@ -25,6 +25,11 @@ struct RoundTimes {
   TimeNs start = 0, end = 0;
 };
 
+// `time` and a delay that is not negative; kNever beyond the clock's range.
+constexpr TimeNs later(TimeNs time, TimeNs delay) {
+  return delay > kNever - time ? kNever : time + delay;
+}
+
 class Pattern {
  public:
   virtual ~Pattern() = default;

@@ -33,7 +33,6 @@ constexpr NamedDistribution kDistributions[] = {
      "0 0\n4000 22.93\n8000 69.21\n16000 80.61\n32000 90.47\n64000 93.53\n128000 96.77\n"
      "256000 97.53\n2000000 100\n"},
 };
-constexpr double kMaxFlowSize = 1 << 30;
 
 std::optional<double> finite_number(std::string_view text) {
   double value = 0;
@@ -68,8 +67,8 @@ Result<SizeDistribution> SizeDistribution::parse(std::string_view text) {
     if (words.size() != 2 || !size || !below) {
       return errorf(EINVAL, "line {}: SIZE PERCENT is wanted", number);
     }
-    if (*size < 0 || *size > kMaxFlowSize) {
-      return errorf(EINVAL, "line {}: a flow has 0 to {} octets", number, 1 << 30);
+    if (*size < 0 || *size > static_cast<double>(kMaxLoadFlow)) {
+      return errorf(EINVAL, "line {}: a flow has 0 to {} octets", number, kMaxLoadFlow);
     }
     bool falls = !points.empty() && (*size < points.back().size || *below < points.back().below);
     if (falls || *below < 0) return errorf(EINVAL, "line {}: the numbers decrease", number);

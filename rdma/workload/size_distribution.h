@@ -11,6 +11,9 @@
 
 namespace rocefs {
 
+// Most octets of a flow: its memory is at most kMaxFlowMemory, with room for a GRH.
+inline constexpr uint64_t kMaxLoadFlow = (uint64_t{1} << 30) - 40;
+
 class SizeDistribution {
  public:
   // All flows have `size` octets.

@@ -4,11 +4,19 @@
 #include <utility>
 
 namespace rocefs {
+namespace {
+
+// Time until a flow that cannot start has failed. What follows it starts later, so that a
+// collective whose flows all fail does not run within one event.
+constexpr TimeNs kRefusal = kMicrosecond;
+
+}  // namespace
 
 Workload::Workload(Fabric& fabric, std::vector<Load> loads, WorkloadListener& listener)
     : fabric_(fabric),
       listener_(listener),
       due_(event_of<&Workload::on_due>(this)),
+      refuse_(event_of<&Workload::on_refused>(this)),
       reap_(event_of<&Workload::on_reap>(this)) {
   for (Load& load : loads) sources_.push_back({std::move(load)});
 }
@@ -23,9 +31,11 @@ void Workload::begin() {
 
 void Workload::stop() {
   for (Source& source : sources_) source.load.flows = 0;
+  refused_.clear();
   running_.clear();
   ended_.clear();
   fabric_.scheduler().cancel(due_);
+  fabric_.scheduler().cancel(refuse_);
   fabric_.scheduler().cancel(reap_);
 }
 
@@ -73,7 +83,14 @@ void Workload::start_flow(Source& source, TimeNs now) {
   place->flow = std::make_unique<Flow>(
       fabric_, spec, QpOwner{}, place->stats, nullptr,
       [this, place](Result<void> result) { flow_ended(place, std::move(result)); });
-  if (Result<void> begun = place->flow->start(); !begun) flow_ended(place, begun.error());
+  if (Result<void> begun = place->flow->start(); !begun) {
+    refused_.emplace_back(place, begun.error());
+    if (!refuse_.scheduled()) fabric_.scheduler().after(refuse_, kRefusal);
+  }
+}
+
+void Workload::on_refused(TimeNs) {
+  for (auto& [place, why] : std::exchange(refused_, {})) flow_ended(place, std::move(why));
 }
 
 // The flow may be what calls: it is freed later.

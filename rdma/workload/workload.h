@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/loop/scheduler.h"
@@ -77,6 +78,7 @@ class Workload {
   void on_due(TimeNs now);
   void start_flow(Source& source, TimeNs now);
   void flow_ended(Place place, Result<void> result);
+  void on_refused(TimeNs now);
   void on_reap(TimeNs now);
   void schedule();
 
@@ -84,9 +86,10 @@ class Workload {
   std::vector<Source> sources_;
   WorkloadListener& listener_;
   std::list<Running> running_;
-  std::vector<std::unique_ptr<Flow>> ended_;  // freed in an event of their own
+  std::vector<std::unique_ptr<Flow>> ended_;      // freed in an event of their own
+  std::vector<std::pair<Place, Error>> refused_;  // flows that could not start
   uint64_t started_ = 0;
-  Event due_, reap_;
+  Event due_, refuse_, reap_;
 };
 
 }  // namespace rocefs

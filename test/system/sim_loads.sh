@@ -84,3 +84,15 @@ printf '[variant none]\nload/none/flows = 1\n' >>"$dir/variants.ini"
 status=0
 sim "$dir/variants.ini" >/dev/null 2>"$dir/err" || status=$?
 grep -q "variants.ini:27: no \[load none\]" "$dir/err" || fail "$(cat "$dir/err")"
+
+test_case "a sweep finds the files of loads beside the ini file"
+(cd / && sim --seeds 1..2 "$dir/loads.ini" --out "$dir/sweep" >"$dir/table" 2>"$dir/err") || fail "$(cat "$dir/err")"
+grep -q "2 of 2 runs complete" "$dir/table" || fail "$(cat "$dir/table")"
+
+test_case "a variant that is refused leaves those before it, marked as partial"
+{ cat "$dir/loads.ini"; printf '[variant good]\n[variant bad]\nload/web/load = 7\n'; } >"$dir/bad.ini"
+status=0
+sim "$dir/bad.ini" --out "$dir/partial" >/dev/null 2>"$dir/err" || status=$?
+expect 2 "$status" "the status"
+grep -q '"partial": true' "$dir/partial/summary.json" || fail "not partial: $(head -n 5 "$dir/partial/summary.json")"
+head -n 1 "$dir/partial/flows.csv" | grep -q partial || fail "flows.csv: $(head -n 1 "$dir/partial/flows.csv")"

@@ -130,6 +130,15 @@ TEST_CASE("tree: entries that wait are made when a path below is followed, each 
   CHECK(lazy.tree.resolve("a/b/none") == nullptr);
 }
 
+TEST_CASE("tree: a path that begins with a slash is nobody's, whether entries wait or not") {
+  Lazy lazy;
+  for (const char* path : {"/", "/a", "/none", "//", "/a/b/c", "none/"}) {
+    INFO(path);
+    CHECK(lazy.tree.resolve(path) == nullptr);
+  }
+  CHECK(lazy.tree.follow("/a/b/c"));
+}
+
 TEST_CASE("tree: entries that wait are made when their directory is listed, in order, once") {
   Lazy lazy;
   lazy.tree.add_later("a", [&] { lazy.tree.add_file("a/y", constant("3")); });

@@ -246,10 +246,12 @@ class Page {
     json["sizes"] = sizes();
     json["panels"] = panels();
     json["series"] = series();
-    // The end of a script element may not be in its text.
+    // No tag and no comment may begin in the text of a script element.
     std::string text = json.dump(-1, ' ', false, SummaryJson::error_handler_t::replace);
-    for (size_t at = 0; (at = text.find("</", at)) != text.npos; at += 3)
-      text.replace(at, 2, "<\\/");
+    constexpr std::string_view kEscaped = "\\u003c";
+    for (size_t at = 0; (at = text.find('<', at)) != text.npos; at += kEscaped.size()) {
+      text.replace(at, 1, kEscaped);
+    }
     return text;
   }
 

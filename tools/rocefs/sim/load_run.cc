@@ -41,12 +41,11 @@ std::optional<LoadRun::Refusal> LoadRun::build(const Scenario::Variant* variant,
       if (auto rate = ideal_.rate_bps(port)) hosts.push_back({std::move(port), *rate});
     }
   }
-  const std::string directory = config_.name.substr(0, config_.name.rfind('/') + 1);
   std::vector<Load> loads;
   for (const Scenario::Load& section : config_.scenario.loads) {
     LoadSpec spec;
     if (std::optional<Refusal> refusal = read(section, variant, spec)) return refusal;
-    Result<Load> made = make_load(spec, hosts, seed, directory, config_.scenario.until);
+    Result<Load> made = make_load(spec, hosts, seed, config_.directory, config_.scenario.until);
     if (!made) {
       return Refusal{section.line, fmt::format("[load {}]: {}", spec.name, made.error().reason)};
     }

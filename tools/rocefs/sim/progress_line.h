@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cinttypes>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -14,27 +15,29 @@ namespace rocefs {
 
 class ProgressLine {
  public:
-  // `until`: the run's end; without one it ends with its flows.
-  ProgressLine(std::string what, size_t flows, std::optional<TimeNs> until)
-      : what_(std::move(what)), flows_(flows), until_(until) {}
+  // `until`: the run's end; without one it ends with its flows. `loads`: more flows will be known.
+  ProgressLine(std::string what, std::optional<TimeNs> until, bool loads)
+      : what_(std::move(what)), until_(until), loads_(loads) {}
   ~ProgressLine() {
     if (shown_ > 0) std::fputs("\r\x1b[K", stderr);
   }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  void show(TimeNs now, size_t ended) {
+  void show(TimeNs now, uint64_t ended, uint64_t known) {
     TimeNs wall = monotonic_ns();
     if (!terminal_ || wall - shown_ < 100 * kMillisecond) return;
     shown_ = wall;
-    std::fprintf(stderr, "\r\x1b[K%s: %.3f ms, %zu of %zu flows have ended%s", what_.c_str(),
-                 static_cast<double>(now) / 1e6, ended, flows_, to_go(now, ended, wall).c_str());
+    std::fprintf(stderr, "\r\x1b[K%s: %.3f ms, %" PRIu64 " of %" PRIu64 " flows have ended%s",
+                 what_.c_str(), static_cast<double>(now) / 1e6, ended, known,
+                 to_go(now, ended, known, wall).c_str());
   }
 
  private:
   // As if the rest went as fast as the run so far. Nothing in the first second, a guess too early.
-  std::string to_go(TimeNs now, size_t ended, TimeNs wall) const {
-    double whole = static_cast<double>(until_ ? *until_ : static_cast<TimeNs>(flows_));
+  std::string to_go(TimeNs now, uint64_t ended, uint64_t known, TimeNs wall) const {
+    if (!until_ && loads_) return {};
+    double whole = until_ ? static_cast<double>(*until_) : static_cast<double>(known);
     double part = until_ ? static_cast<double>(now) : static_cast<double>(ended);
     TimeNs passed = wall - began_;
     if (passed < kSecond || part <= 0 || whole <= 0) return {};
@@ -43,8 +46,8 @@ class ProgressLine {
   }
 
   const std::string what_;
-  const size_t flows_;
   const std::optional<TimeNs> until_;
+  const bool loads_;
   const bool terminal_ = ::isatty(STDERR_FILENO);
   const TimeNs began_ = monotonic_ns();
   TimeNs shown_ = 0;

@@ -31,7 +31,7 @@ bool complete(const Config& config, const RunResult& run) {
                  flow.spec.name.c_str(), of.c_str(), flow.state.c_str());
     good = false;
   }
-  if (run.loads.failed > 0) {
+  if (run.loads.failed > 0 && !config.scenario.until) {
     std::fprintf(
         stderr, "rocefs: %s: %" PRIu64 " flows of loads of the run%s failed, at first %s\n",
         config.name.c_str(), run.loads.failed, of.c_str(), run.loads.first_failure.c_str());
@@ -61,11 +61,13 @@ class Runner {
   }
 
   int run_all(const std::vector<const Scenario::Variant*>& variants) {
+    bool refused = false;
     for (const Scenario::Variant* variant : variants) {
-      if (!options_.cut_off || options_.cut_off().empty()) {
-        if (!run(variant)) break;
-      } else {
+      if (refused || (options_.cut_off && !options_.cut_off().empty())) {
         not_run(variant);
+      } else if (!run(variant)) {
+        refused = true;  // print_failure() has told why
+        not_run_.push_back(variant ? variant->name : "the scenario");
       }
     }
     if (!options_.out.empty() && !report_.runs.empty()) write_files();
@@ -75,7 +77,9 @@ class Runner {
  private:
   void note(int status) { status_ = std::max(status_, status); }
   void note(const Result<void>& written) {
-    if (!written) note(print_failure({1, written.error().reason}));
+    if (written) return;
+    failed_to_write_ = true;
+    note(print_failure({1, written.error().reason}));
   }
 
   // False if the others would fail as well.
@@ -102,11 +106,13 @@ class Runner {
 
   RunResult run(Simulation& simulation, const std::string& variant) {
     std::string title = report_.title() + (variant.empty() ? "" : ", " + variant);
-    ProgressLine line(title, config_.scenario.flows.size(), config_.scenario.until);
+    ProgressLine line(title, config_.scenario.until, !config_.scenario.loads.empty());
     Simulation::RunOptions wanted;
     wanted.capture = capture_path(config_, options_.out, variant);
     wanted.flows = flows_ ? &*flows_ : nullptr;
-    wanted.progress = [&](TimeNs now, uint64_t ended) { line.show(now, ended); };
+    wanted.progress = [&](TimeNs now, uint64_t ended, uint64_t known) {
+      line.show(now, ended, known);
+    };
     wanted.cut_off = options_.cut_off;
     return simulation.run(wanted);
   }
@@ -166,15 +172,17 @@ class Runner {
     return text;
   }
 
-  // Goes on after a file that cannot be written: the others may go elsewhere.
+  // Goes on after a file that cannot be written: the others may go elsewhere. A run of a sweep has
+  // its summary last, and only if it has all other files: without it the run is made again.
   void write_files() {
     note(flows_->finish(!partial()));
-    note(write_file(options_.out + "/summary.json", summary()));
     note(write_file(options_.out + "/links.csv", links()));
     note(write_file(options_.out + "/timing.csv", timing()));
     if (!config_.scenario.samples.empty()) {
       note(write_file(options_.out + "/series.csv", report_.series_csv()));
     }
+    if (!failed_to_write_ || !options_.part)
+      note(write_file(options_.out + "/summary.json", summary()));
     if (options_.part) return;
     note(write_file(options_.out + "/report.html", page()));
     Result<void> script = write_file(options_.out + "/plot.gp", report_.plot());
@@ -187,6 +195,7 @@ class Runner {
   Report report_;
   std::optional<FlowsCsv> flows_;
   std::vector<std::string> not_run_;
+  bool failed_to_write_ = false;
   int status_ = 0;
 };
 

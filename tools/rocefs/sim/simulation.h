@@ -76,7 +76,7 @@ struct BuildFailure : Failure {
 class Simulation final : private FlowSink {
  public:
   // Called between two steps of time.
-  using Progress = std::function<void(TimeNs now, uint64_t flows_ended)>;
+  using Progress = std::function<void(TimeNs now, uint64_t flows_ended, uint64_t flows_known)>;
 
   // `config` outlives the simulation. Knobs of a variant are applied after those of [knobs]. Checks
   // the whole scenario; the reason of a failure is FILE:LINE: WHY.

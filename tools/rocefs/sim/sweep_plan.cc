@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/base/clock.h"
 #include "tools/rocefs/sim/output_files.h"
 
 namespace rocefs {
@@ -62,13 +63,19 @@ Result<void> SweepPlan::claim(const std::string& directory) const {
     return errorf(EEXIST, "{} has runs of another configuration, {:016x}, not {:016x}", directory,
                   saved->config.hash, config_.hash);
   }
+  if (saved && saved->seeds == seeds_) return {};
   PlanJson json = PlanJson::object();
   json["file"] = base_name(config_.name);
   json["configuration"] = fmt::format("{:016x}", config_.hash);
   json["seeds"] = format_seeds(seeds_);
   json["text"] = config_.text;
-  std::string path = plan_path(directory), next = fmt::format("{}.{}", path, ::getpid());
+  std::string path = plan_path(directory);
+  // Processes of other machines may have the same number.
+  std::string next = fmt::format("{}.{}.{}", path, ::getpid(), monotonic_ns());
   std::string text = json.dump(1, ' ', false, PlanJson::error_handler_t::replace) + "\n";
+  if (PlanJson::parse(text).at("text") != config_.text) {
+    return errorf(EINVAL, "{}: a sweep wants a file of UTF-8", config_.name);
+  }
   if (Result<void> written = write_file(next, text); !written) return written;
   if (std::rename(next.c_str(), path.c_str()) == 0) return {};
   return errorf(errno, "{}: {}", path, std::strerror(errno));
