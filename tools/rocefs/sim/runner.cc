@@ -63,10 +63,11 @@ class Runner {
   int run_all(const std::vector<const Scenario::Variant*>& variants) {
     bool refused = false;
     for (const Scenario::Variant* variant : variants) {
-      if (refused || (options_.cut_off && !options_.cut_off().empty())) {
+      // The reason that refused one would refuse the others: print_failure() has told it.
+      if (!refused && options_.cut_off && !options_.cut_off().empty()) {
         not_run(variant);
-      } else if (!run(variant)) {
-        refused = true;  // print_failure() has told why
+      } else if (refused || !run(variant)) {
+        refused = true;
         not_run_.push_back(variant ? variant->name : "the scenario");
       }
     }
