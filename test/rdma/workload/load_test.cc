@@ -1,4 +1,6 @@
 // Loads: which flows start when, and what is refused.
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <map>
@@ -216,7 +218,7 @@ TEST_CASE("load: a tree all-reduce reduces up and broadcasts down") {
 }
 
 TEST_CASE("load: a trace's flows start at their times") {
-  const std::string path = "/tmp/rocefs_load_test.csv";
+  const std::string path = fmt::format("/tmp/rocefs_load_test.{}.csv", ::getpid());
   std::ofstream(path)
       << "time,from,to,size\n# warm up\n0,h1,h2,1000\n5us, h3, h1, 4K\n5us,h2,h1,64\n";
   Run run({{"pattern", "trace"}, {"file", path}, {"start", "1us"}});
