@@ -9,16 +9,13 @@
 namespace rocefs {
 
 PacketPtr PacketPool::acquire() {
-  if (!free_packets_) {
-    packets_.push_back(std::make_unique<Packet[]>(kSlab));
-    for (size_t i = 0; i < kSlab; ++i) {
-      Packet& packet = packets_.back()[i];
-      packet.pool = this;
-      packet.next = std::exchange(free_packets_, &packet);
-    }
-  }
   Packet* packet = free_packets_;
-  free_packets_ = packet->next;
+  if (packet) {
+    free_packets_ = packet->next;
+  } else {
+    packet = &packets_.make();
+    packet->pool = this;
+  }
   packet->next = nullptr;
   packet->payload.kind = Payload::Kind::kNone;
   packet->payload.length = 0;

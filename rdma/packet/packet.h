@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/slabs.h"
 #include "core/base/time.h"
 #include "core/loop/engine.h"
 #include "rdma/wire/ethernet.h"
@@ -180,7 +181,7 @@ class PacketPool {
   bool listeners_gone_ = false;
   Packet* free_packets_ = nullptr;
   Frame* free_frames_ = nullptr;
-  std::vector<std::unique_ptr<Packet[]>> packets_;
+  Slabs<Packet> packets_;
   std::vector<std::unique_ptr<Frame[]>> frames_;
 };
 
