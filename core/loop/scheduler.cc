@@ -24,12 +24,14 @@ void Scheduler::at(Event& event, TimeNs due) {
   const EventHeap::Key key{due, event.sequence_};
   if (event.place_ == place) {
     event.due_ = due;
-    return heap_of(place).move(event, key);
+    heap_of(place).move(event, key);
+    return note_timers();
   }
   if (event.scheduled()) forget(event);
   event.due_ = due;
   event.place_ = place;
   heap_of(place).insert(event, key);
+  note_timers();
 }
 
 void Scheduler::cancel(Event& event) {
@@ -51,11 +53,14 @@ void Scheduler::forget(Event& event) {
     case Event::Place::kNone:
       return;
     case Event::Place::kWheel:
+      lookahead_.forget(event);
       return wheel_.remove(event);
     case Event::Place::kNear:
-      return near_.remove(event);
+      near_.remove(event);
+      return note_timers();
     case Event::Place::kFar:
-      return far_.remove(event);
+      far_.remove(event);
+      return note_timers();
     case Event::Place::kAtOnce:
       (event.previous_ ? event.previous_->next_ : first_at_once_) = event.next_;
       (event.next_ ? event.next_->previous_ : last_at_once_) = event.previous_;
@@ -63,30 +68,53 @@ void Scheduler::forget(Event& event) {
 }
 
 bool Scheduler::run_one(TimeNs limit) {
-  const bool far = far_.due() <= near_.due() && far_.first().before(near_.first());
-  EventHeap& heap = far ? far_ : near_;
-  const TimeNs later = std::min(wheel_.due(), heap.due());
+  const TimeNs later = std::min(wheel_.due(), timers_due_);
   const TimeNs due = first_at_once_ ? now_ : later;
   if (due > limit || due == kNever) return false;
   move_to(due);
   ++events_;
   if (later > now_) {
-    run(*first_at_once_);
-  } else if (heap.due() > later ||
-             (wheel_.due() == later && wheel_.first().sequence_ < heap.first().sequence)) {
-    run(wheel_.first());
+    run_at_once();
+  } else if (timers_due_ > later || wheel_is_first()) {
+    run_wheel();
   } else {
-    Event& event = heap.take_first();
-    event.place_ = Event::Place::kNone;
-    event.handler_(event.owner_, now_);
-    heap.settle();
+    run_timer();
   }
   return true;
 }
 
+// Of a timer and an event of the wheel that are due at the same time.
+bool Scheduler::wheel_is_first() const {
+  return wheel_.due() == timers_due_ &&
+         wheel_.first().sequence_ <
+             (far_.first().before(near_.first()) ? far_ : near_).first().sequence;
+}
+
+void Scheduler::run_at_once() {
+  Event& event = *first_at_once_;
+  first_at_once_ = event.next_;
+  if (!first_at_once_)
+    last_at_once_ = nullptr;
+  else
+    first_at_once_->previous_ = nullptr;
+  run(event);
+}
+
+void Scheduler::run_wheel() {
+  lookahead_.advance(wheel_, wheel_.first());
+  run(wheel_.take_first());
+}
+
+void Scheduler::run_timer() {
+  EventHeap& heap = far_.first().before(near_.first()) ? far_ : near_;
+  run(heap.take_first());
+  heap.settle();
+  note_timers();
+}
+
 void Scheduler::run(Event& event) {
-  forget(event);
-  event.handler_(event.owner_, now_);
+  event.place_ = Event::Place::kNone;
+  event.kind_.run(event.owner_, now_);
 }
 
 void Scheduler::run_until(TimeNs limit) {

@@ -12,6 +12,7 @@
 #include "core/loop/event.h"
 #include "core/loop/event_heap.h"
 #include "core/loop/event_wheel.h"
+#include "core/loop/lookahead.h"
 
 namespace rocefs {
 
@@ -24,7 +25,7 @@ class Scheduler {
   // Due time of the next event; kNever if there is none. Not from within an event.
   TimeNs next() const {
     if (first_at_once_) return now_;
-    return std::min(wheel_.due(), std::min(near_.due(), far_.due()));
+    return std::min(wheel_.due(), timers_due_);
   }
 
   // A time in the past means now.
@@ -42,7 +43,12 @@ class Scheduler {
  private:
   void at_once(Event& event);
   void forget(Event& event);
+  bool wheel_is_first() const;
+  void run_at_once();
+  void run_wheel();
+  void run_timer();
   void run(Event& event);
+  void note_timers() { timers_due_ = std::min(near_.due(), far_.due()); }
   EventHeap& heap_of(Event::Place place) { return place == Event::Place::kFar ? far_ : near_; }
   void move_to(TimeNs now) {
     if (now > now_) events_ = 0;
@@ -59,7 +65,9 @@ class Scheduler {
   // time-outs of queue pairs above.
   static constexpr TimeNs kSoon = kMillisecond;
   EventWheel wheel_;
+  Lookahead lookahead_;
   EventHeap near_, far_;
+  TimeNs timers_due_ = kNever;  // of the first event in the heaps, but not while it runs
   TimeNs now_ = 0;
   uint64_t events_ = 0;  // events begun at now_
   uint64_t sequence_ = 0;

@@ -29,6 +29,10 @@ class DestinationTable {
   // Gives `address` the place of `mac`, if that has one. Takes constant time, but for the growth of
   // the table.
   void copy(const Ip& address, const Mac& mac);
+  // Asks the CPU for what find() will read first. Of RoCE packets.
+  void prefetch(const Packet& packet) const {
+    __builtin_prefetch(&slots_[place_of(key_of(packet))]);
+  }
   // The packet's destination; null for an unknown one.
   const Destination* find(const Packet& packet) const {
     return find(packet.ethernet ? key_of(packet.frame->ethernet.data()) : key_of(packet));

@@ -9,16 +9,18 @@ namespace rocefs {
 
 Link::Link(std::string name, uint32_t id, const LinkParameters& parameters, uint64_t seed,
            Scheduler& scheduler, TraceHash& trace)
-    : name_(std::move(name)),
-      id_(id),
-      seed_(seed),
-      parameters_(parameters),
+    : transmit_(event_of<&Link::on_transmit, &Link::prefetch_transmit>(this)),
       scheduler_(scheduler),
+      parameters_(parameters),
+      deliver_(event_of<&Link::on_deliver, &Link::prefetch_deliver>(this)),
       trace_(trace),
+      id_(id),
+      name_(std::move(name)),
+      seed_(seed),
       rng_(seed, "link " + name_),
-      transmit_(event_of<&Link::on_transmit>(this)),
-      deliver_(event_of<&Link::on_deliver>(this)),
-      pause_frame_(event_of<&Link::on_pause_frame>(this)) {}
+      pause_frame_(event_of<&Link::on_pause_frame>(this)) {
+  up_ = parameters_.up;
+}
 
 void Link::reset() {
   scheduler_.cancel(transmit_);
@@ -56,6 +58,25 @@ TimeNs Link::serialize(uint64_t octets) {
   return static_cast<TimeNs>(divided_.whole + carries);
 }
 
+void Link::prefetch_transmit(int step) const {
+  if (step > 0) return source_->prefetch(step);
+  __builtin_prefetch(source_, 1);
+  __builtin_prefetch(reinterpret_cast<const char*>(source_) + 64, 1);
+  __builtin_prefetch(&parameters_);
+  __builtin_prefetch(&in_flight_, 1);
+}
+
+void Link::prefetch_deliver(int step) const {
+  const Packet& packet = *in_flight_.front();
+  if (step > 0) {
+    if (step == 1 && packet.next) __builtin_prefetch(packet.next);
+    return sink_->prefetch(packet, step);
+  }
+  rocefs::prefetch(packet);
+  __builtin_prefetch(sink_, 1);
+  __builtin_prefetch(reinterpret_cast<const char*>(sink_) + 64, 1);
+}
+
 void Link::on_transmit(TimeNs now) {
   pulling_ = true;
   PacketPtr packet(source_->pull(now));
@@ -66,9 +87,10 @@ void Link::on_transmit(TimeNs now) {
     return;
   }
   if (tap_ && parameters_.capture) tap_->transmitted(*this, *packet, now);
+  const uint64_t length = packet->wire_length();
   counters_.packets.add();
-  counters_.bytes.add(packet->wire_length());
-  free_at_ = now + serialize(packet->wire_length());
+  counters_.bytes.add(length);
+  free_at_ = now + serialize(length);
   if (kicked || source_->ready()) scheduler_.at(transmit_, free_at_);
   if (rng_.chance(parameters_.loss) || !up()) return lose(std::move(packet), now);
   packet->arrival = std::max(free_at_ + parameters_.delay_ns, last_arrival_);
@@ -149,6 +171,7 @@ void Link::apply(std::span<const KnobValue> values) {
   }
   bool before = up();
   parameters_ = next;
+  up_ = parameters_.up && carrier_;
   for (const auto& listener : parameter_listeners_) listener();
   if (before != up()) turned();
 }
@@ -156,6 +179,7 @@ void Link::apply(std::span<const KnobValue> values) {
 void Link::set_carrier(bool carrier) {
   bool before = up();
   carrier_ = carrier;
+  up_ = parameters_.up && carrier_;
   if (before != up()) turned();
 }
 

@@ -15,13 +15,13 @@ class PriorityTurn {
     if (ready & 0x80) return 7;
     if (ready & 0x40) return 6;
     auto later = static_cast<uint8_t>(ready & (0xfe << last_));
-    last_ = std::countr_zero(later ? later : ready);
-    return static_cast<size_t>(last_);
+    last_ = static_cast<uint8_t>(std::countr_zero(later ? later : ready));
+    return last_;
   }
   void reset() { last_ = 7; }
 
  private:
-  int last_ = 7;  // priority 0 is next
+  uint8_t last_ = 7;  // priority 0 is next
 };
 
 }  // namespace rocefs

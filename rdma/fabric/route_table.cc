@@ -18,8 +18,9 @@ uint64_t fold(uint64_t a, uint64_t b) {
 void RouteTable::set(size_t hub, std::span<const uint16_t> hops) {
   if (hub >= by_hub_.size()) by_hub_.resize(hub + 1);
   auto [known, is_new] = known_.try_emplace(std::vector<uint16_t>(hops.begin(), hops.end()));
-  if (is_new) {
-    known->second = {static_cast<uint32_t>(hops_.size()), static_cast<uint32_t>(hops.size())};
+  if (is_new && !hops.empty()) {
+    known->second = static_cast<uint16_t>(sets_.size());
+    sets_.push_back({static_cast<uint32_t>(hops_.size()), static_cast<uint32_t>(hops.size())});
     hops_.insert(hops_.end(), hops.begin(), hops.end());
   }
   by_hub_[hub] = known->second;
@@ -27,6 +28,7 @@ void RouteTable::set(size_t hub, std::span<const uint16_t> hops) {
 
 void RouteTable::clear() {
   by_hub_.clear();
+  sets_.resize(1);
   hops_.clear();
   known_.clear();
 }

@@ -1,6 +1,7 @@
 #include "rdma/fabric/switch.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 
 #include "rdma/packet/ethernet_frame.h"
@@ -41,6 +42,7 @@ void Switch::reset() {
     }
     for (IngressCount& count : port->ingress) count.bytes = 0;
     port->waiting = 0;
+    port->first = nullptr;
     port->turn.reset();
     port->queued_bytes = port->ingress_bytes = 0;
     forget_pauses(*port);
@@ -58,6 +60,7 @@ LinkSink& Switch::add_port(Link& in, Link& out) {
   unit->in = &in;
   unit->out = &out;
   ports_.push_back(std::move(port));
+  outs_.push_back(&out);
   for (Link* link : {&in, &out}) {
     link->add_parameter_listener([this] { make_plan(); });
     link->add_state_listener([this, unit] { forget_pauses(*unit); });
@@ -101,7 +104,7 @@ std::span<const uint16_t> Switch::hops_of(const Packet& packet) const {
 // up.
 size_t Switch::next_hop(const Packet& packet, std::span<const uint16_t> hops) const {
   if (hops.size() == 1) return hops[0];
-  auto up = [&](uint16_t hop) { return ports_[hop]->out->up(); };
+  auto up = [&](uint16_t hop) { return outs_[hop]->up(); };
   uint64_t hash = routes_.flow_hash(packet);
   uint16_t chosen = hops[RouteTable::choose(hash, hops.size())];
   if (up(chosen)) return chosen;
@@ -155,10 +158,10 @@ Link* Switch::full(PortUnit* from, PortUnit& to, size_t priority, uint64_t lengt
   if (from) {
     const IngressCount& count = from->ingress[priority];
     if (count.pausing && count.bytes + length > count.limit) return from->in;
-    if (from->ingress_bytes + length > from->in->parameters().buffer_bytes) return from->in;
+    if (from->ingress_bytes + length > from->ingress_limit) return from->in;
   }
   if (used_.get() + length > settings_.buffer) return from ? from->in : to.out;
-  if (to.queued_bytes + length > to.out->parameters().buffer_bytes) return to.out;
+  if (to.queued_bytes + length > to.queued_limit) return to.out;
   return nullptr;
 }
 
@@ -173,6 +176,7 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs 
     return false;
   }
   if (marker_.at_enqueue()) mark(queue, packet);
+  if (to.waiting == 0) to.first = &packet;
   queue.fifo.push(std::move(arriving));
   queue.packets.add();
   queue.bytes.add(length);
@@ -202,6 +206,7 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs) {
   EgressQueue& queue = from.queues[priority];
   PacketPtr packet = queue.fifo.pop();
   uint64_t length = packet->wire_length();
+  from.first = queue.fifo.front();
   if (queue.fifo.empty()) from.waiting &= static_cast<uint8_t>(~(1u << priority));
   queue.packets.set(queue.packets.get() - 1);
   queue.bytes.set(queue.bytes.get() - length);
@@ -215,6 +220,39 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs) {
   count.bytes -= length;
   if (count.pausing && plan_.resumes(count.bytes, used_.get())) resume(ingress, priority);
   return packet;
+}
+
+void Switch::prefetch_pull(const PortUnit& from, int step) const {
+  if (step == 1) {
+    if (from.first) rocefs::prefetch(*from.first);
+    if (from.waiting) __builtin_prefetch(&from.queues[std::countr_zero(from.waiting)], 1);
+  } else if (step == 2 && from.first && from.first->ingress != kNoIngress) {
+    const PortUnit& ingress = *ports_[from.first->ingress];
+    __builtin_prefetch(&ingress, 1);
+    __builtin_prefetch(&ingress.ingress[priority_of(*from.first)], 1);
+  }
+}
+
+// Follows the packet's way, a miss at each step.
+void Switch::prefetch_receive(const PortUnit& from, const Packet& packet, int step) const {
+  if (packet.ethernet || is_multicast(packet)) return;
+  if (step == 1) {
+    destinations_.prefetch(packet);
+    __builtin_prefetch(&from.ingress[priority_of(packet)], 1);
+    return;
+  }
+  const Destination* to = destinations_.find(packet);
+  if (!to) return;
+  if (step == 2) return routes_.prefetch(to->hub);
+  std::span<const uint16_t> hops = way_to(packet);
+  if (hops.empty()) return;
+  size_t hop = hops[0];
+  if (hops.size() > 1) hop = hops[RouteTable::choose(routes_.flow_hash(packet), hops.size())];
+  const PortUnit& egress = *ports_[hop];
+  outs_[hop]->prefetch();
+  __builtin_prefetch(&egress, 1);
+  __builtin_prefetch(reinterpret_cast<const char*>(&egress) + 64, 1);
+  __builtin_prefetch(&egress.queues[priority_of(packet)], 1);
 }
 
 void Switch::mark(EgressQueue& queue, Packet& packet) {
@@ -252,6 +290,8 @@ uint64_t Switch::headroom_for(const SwitchSettings& settings, uint64_t needed) c
 void Switch::make_plan() {
   uint64_t reserved = 0;
   for (auto& port : ports_) {
+    port->ingress_limit = port->in->parameters().buffer_bytes;
+    port->queued_limit = port->out->parameters().buffer_bytes;
     port->headroom_needed = headroom_of(port->in->parameters(), port->out->parameters());
     port->headroom = headroom_for(settings_, port->headroom_needed);
     reserved += kPriorities * port->headroom;

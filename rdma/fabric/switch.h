@@ -93,14 +93,16 @@ class Switch final : public KnobOwner {
   void apply(std::span<const KnobValue> values) override;
 
  private:
-  struct PortUnit final : SwitchPort, LinkSource, LinkSink {
-    Switch* owner = nullptr;
-    uint16_t index = 0;
+  struct PortUnit final : SwitchPort {
     Packet* pull(TimeNs now) override { return owner->dequeue(*this, now).release(); }
     bool ready() const override { return (waiting & ~out->paused()) != 0; }
     void receive(Packet* arriving, TimeNs now) override {
       PacketPtr packet(arriving);
       owner->forward(*this, std::move(packet), now);
+    }
+    void prefetch(int step) const override { owner->prefetch_pull(*this, step); }
+    void prefetch(const Packet& packet, int step) const override {
+      owner->prefetch_receive(*this, packet, step);
     }
   };
 
@@ -114,6 +116,8 @@ class Switch final : public KnobOwner {
   // `from` is null for packets of the switch itself. False if the packet was dropped.
   bool enqueue(PortUnit* from, PortUnit& to, PacketPtr&& packet, TimeNs now);
   PacketPtr dequeue(PortUnit& from, TimeNs now);
+  void prefetch_pull(const PortUnit& from, int step) const;
+  void prefetch_receive(const PortUnit& from, const Packet& packet, int step) const;
   size_t next_hop(const Packet& packet, std::span<const uint16_t> hops) const;
   Link* full(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const;
   void mark(EgressQueue& queue, Packet& packet);
@@ -131,6 +135,7 @@ class Switch final : public KnobOwner {
   const uint64_t seed_;
   Counter& unroutable_;
   std::vector<std::unique_ptr<PortUnit>> ports_;
+  std::vector<Link*> outs_;  // of each port
   RouteTable routes_;
   std::vector<uint16_t> default_hops_;
   std::vector<uint16_t> flood_;

@@ -31,7 +31,7 @@ inline constexpr CounterRow<IngressCounters> kIngressCounters[] = {
 };
 
 // Queue of an egress port and priority, first in, first out.
-struct EgressQueue {
+struct alignas(64) EgressQueue {
   PacketFifo fifo;
   Counter bytes, packets;  // queued now
   Counter peak;            // octets
@@ -46,18 +46,27 @@ struct IngressCount {
   IngressCounters counters;
 };
 
-struct SwitchPort {
+class Switch;
+
+// What every packet needs comes first, in two cache lines; its queue is another one.
+struct SwitchPort : LinkSource, LinkSink {
   Link* in = nullptr;
   Link* out = nullptr;
-  std::array<EgressQueue, kPriorities> queues;
+  Switch* owner = nullptr;
+  uint64_t queued_bytes = 0;   // in all queues
+  uint64_t ingress_bytes = 0;  // all priorities
+  uint16_t index = 0;
   uint8_t waiting = 0;  // priorities with queued packets
   PriorityTurn turn;
-  uint64_t queued_bytes = 0;  // in all queues
-  std::array<IngressCount, kPriorities> ingress;
-  uint64_t ingress_bytes = 0;  // all priorities
-  uint64_t headroom = 0;       // octets per priority
+  // Limits by the links' present parameters.
+  uint64_t queued_limit = 0, ingress_limit = 0;
+  // A packet of one of the queues, most likely the next to be transmitted: to be asked for early.
+  const Packet* first = nullptr;
+  uint64_t headroom = 0;  // octets per priority
   bool headroom_short = false;
   uint64_t headroom_needed = 0, headroom_built = 0;  // by the links' present and initial parameters
+  std::array<EgressQueue, kPriorities> queues;
+  std::array<IngressCount, kPriorities> ingress;
 };
 
 }  // namespace rocefs
