@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/base/time.h"
 #include "core/loop/event.h"
@@ -22,6 +23,8 @@ class Scheduler {
   TimeNs now() const { return now_; }
   // Position in the run: the number of events begun at this instant.
   Moment moment() const { return {now_, events_}; }
+  // Number of events begun in the whole run.
+  uint64_t events_run() const { return past_events_ + events_; }
   // Due time of the next event; kNever if there is none. Not from within an event.
   TimeNs next() const {
     if (first_at_once_) return now_;
@@ -51,7 +54,7 @@ class Scheduler {
   void note_timers() { timers_due_ = std::min(near_.due(), far_.due()); }
   EventHeap& heap_of(Event::Place place) { return place == Event::Place::kFar ? far_ : near_; }
   void move_to(TimeNs now) {
-    if (now > now_) events_ = 0;
+    if (now > now_) past_events_ += std::exchange(events_, 0);
     now_ = std::max(now_, now);
   }
 
@@ -69,7 +72,8 @@ class Scheduler {
   EventHeap near_, far_;
   TimeNs timers_due_ = kNever;  // of the first event in the heaps, but not while it runs
   TimeNs now_ = 0;
-  uint64_t events_ = 0;  // events begun at now_
+  uint64_t events_ = 0;       // events begun at now_
+  uint64_t past_events_ = 0;  // events begun before
   uint64_t sequence_ = 0;
 };
 

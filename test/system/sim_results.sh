@@ -74,5 +74,15 @@ expect "$(of "$dir/out/summary.json" "r['PFC']['packet_hops']")" \
   "$(awk -F, '$1 == "PFC" {hops += $5 - $7} END {print hops}' "$dir/out/links.csv")" "packet-hops"
 
 test_case "CPU time is in a file of its own"
-expect "variant,seed,cpu_seconds,packet_hops,packet_hops_per_cpu_second" "$(sed -n 2p "$dir/out/timing.csv")" "the columns"
+expect "variant,seed,cpu_seconds,packet_hops,packet_hops_per_cpu_second,events,events_per_cpu_second" "$(sed -n 2p "$dir/out/timing.csv")" "the columns"
 expect "PFC,4 no_PFC,4 DCQCN,4" "$(sed -n '3,$p' "$dir/out/timing.csv" | cut -d , -f 1,2 | xargs)" "the lines"
+# CPU time is rounded to a millisecond.
+awk -F, 'NR > 2 {
+  hops = $4 / $5 - $3; events = $6 / $7 - $3
+  if (hops < -0.001 || hops > 0.001 || events < -0.001 || events > 0.001) exit 1
+}' "$dir/out/timing.csv" || fail "the rates are not the counts by the CPU time: $(cat "$dir/out/timing.csv")"
+grep -qE '^[0-9.]+ s of CPU, [0-9.]+ M packet-hops and [0-9.]+ M events per CPU second$' "$dir/two.err" || fail "the line on stderr: $(cat "$dir/two.err")"
+
+test_case "the events of the engine are counted"
+expect "$(of "$dir/out/summary.json" '" ".join(str(run["events"]) for run in s["runs"])')" "$(sed -n '3,$p' "$dir/out/timing.csv" | cut -d , -f 6 | xargs)" "in timing.csv"
+[ "$(of "$dir/out/summary.json" "min(run['events'] - run['packet_hops'] for run in s['runs'])")" -ge 0 ] || fail "less than one for a packet-hop"

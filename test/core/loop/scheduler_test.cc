@@ -43,6 +43,24 @@ TEST_CASE("scheduler: events run by time, and at the same time in the order of s
   CHECK(scheduler.next() == 99);
 }
 
+TEST_CASE("scheduler: events of all instants are counted, cancelled and later ones are not") {
+  Scheduler scheduler;
+  std::vector<int> order;
+  Probe a(order, 1), b(order, 2), c(order, 3), cancelled(order, 4), later(order, 5);
+  scheduler.at(a.event, 10);
+  scheduler.at(b.event, 10);
+  scheduler.at(cancelled.event, 15);
+  scheduler.cancel(cancelled.event);
+  scheduler.at(later.event, 99);
+  scheduler.run_until(10);
+  CHECK(scheduler.events_run() == 2);
+  CHECK(scheduler.moment().events == 2);
+  scheduler.at(c.event, 20);
+  scheduler.run_until(50);
+  CHECK(scheduler.events_run() == 3);
+  CHECK(scheduler.moment().events == 0);
+}
+
 TEST_CASE("scheduler: an event can be moved and cancelled, and is removed when it is destroyed") {
   Scheduler scheduler;
   std::vector<int> order;

@@ -67,6 +67,7 @@ SummaryJson rest_of(const RunResult& run) {
   rest["timeouts"] = flows.timeouts;
   const FabricTotals& fabric = run.fabric;
   rest["packet_hops"] = fabric.packet_hops;
+  rest["events"] = run.events;
   rest["trace_hash"] = fmt::format("{:016x}", run.trace_hash);
   rest["ce_marked"] = fabric.ce_marked;
   rest["pause_frames"] = fabric.pause_frames;
@@ -187,14 +188,14 @@ std::string summary_text(const SummaryJson& json) {
 }
 
 std::string timing_csv_head() {
-  return "variant,seed,cpu_seconds,packet_hops,packet_hops_per_cpu_second\n";
+  return "variant,seed,cpu_seconds,packet_hops,packet_hops_per_cpu_second,events,"
+         "events_per_cpu_second\n";
 }
 
 std::string timing_csv(const RunResult& run, uint64_t seed) {
-  double rate =
-      run.cpu_seconds > 0 ? static_cast<double>(run.fabric.packet_hops) / run.cpu_seconds : 0;
-  return fmt::format("{},{},{:.3f},{},{:.0f}\n", run.variant, seed, run.cpu_seconds,
-                     run.fabric.packet_hops, rate);
+  return fmt::format("{},{},{:.3f},{},{:.0f},{},{:.0f}\n", run.variant, seed, run.cpu_seconds,
+                     run.fabric.packet_hops, run.per_cpu_second(run.fabric.packet_hops), run.events,
+                     run.per_cpu_second(run.events));
 }
 
 }  // namespace rocefs

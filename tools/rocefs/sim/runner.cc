@@ -123,8 +123,9 @@ class Runner {
     std::printf("%s%s", report_.runs.size() > 1 ? "\n" : "", report_.table(run).c_str());
     note(finish_output(0));
     if (run.cpu_seconds > 0 && !options_.part) {
-      std::fprintf(stderr, "%.3f s of CPU, %.2f M packet-hops per CPU second\n", run.cpu_seconds,
-                   static_cast<double>(run.fabric.packet_hops) / run.cpu_seconds / 1e6);
+      std::fprintf(stderr, "%.3f s of CPU, %.2f M packet-hops and %.2f M events per CPU second\n",
+                   run.cpu_seconds, run.per_cpu_second(run.fabric.packet_hops) / 1e6,
+                   run.per_cpu_second(run.events) / 1e6);
     }
     if (!complete(config_, run)) note(1);
     if (run.failure) note(print_run_failure(run));

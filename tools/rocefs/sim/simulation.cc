@@ -428,6 +428,7 @@ void Simulation::collect() {
   }
   instance_->stop_engine();
   result_.fabric = FabricTotals::of(instance_->fabric(), instance_->topology());
+  result_.events = instance_->engine().scheduler().events_run();
   result_.trace_hash = instance_->fabric().trace().value();
 }
 

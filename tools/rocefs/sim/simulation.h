@@ -57,6 +57,7 @@ struct RunResult {
   TimeNs end = 0;
   FabricTotals fabric;
   uint64_t trace_hash = 0;
+  uint64_t events = 0;  // that the engine has run
   double cpu_seconds = 0;
   RunEnd end_kind = RunEnd::kFlowsDone;
   // Why the run is partial or did not begin; the rest of the result is what was known by then.
@@ -65,6 +66,11 @@ struct RunResult {
   uint64_t more_warnings = 0;         // not in `warnings`
   std::deque<std::string> log;        // last lines of dmesg
   static constexpr size_t kMaxWarnings = 100, kMaxLog = 20;
+
+  // 0 for a run that took no time.
+  double per_cpu_second(uint64_t count) const {
+    return cpu_seconds > 0 ? static_cast<double>(count) / cpu_seconds : 0;
+  }
 };
 
 // A failure before the run begins.
