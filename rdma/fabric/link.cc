@@ -126,7 +126,7 @@ void Link::on_pause_frame(TimeNs) {
 
 void Link::take_pause(const PauseFrame& frame) {
   PauseState& state = pause_states_[frame.priority];
-  state.paused.set(frame.pause);
+  state.set(frame.pause, scheduler_.now());
   auto bit = static_cast<uint8_t>(1u << frame.priority);
   if (frame.pause) {
     state.counters.pause_received.add();
@@ -142,7 +142,7 @@ void Link::forget_pauses() {
   pause_frames_.clear();
   last_pause_ = 0;
   paused_ = 0;
-  for (PauseState& state : pause_states_) state.paused.set(0);
+  for (PauseState& state : pause_states_) state.set(false, scheduler_.now());
 }
 
 void Link::lose(PacketPtr&& packet, TimeNs now) {

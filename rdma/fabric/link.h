@@ -98,16 +98,31 @@ inline constexpr CounterRow<LinkCounters> kLinkCounters[] = {
 };
 
 struct PauseCounters {
-  Counter pause_received;
+  Counter pause_received, paused_ns;
 };
 inline constexpr CounterRow<PauseCounters> kPauseCounters[] = {
     {"pause_received", &PauseCounters::pause_received,
      "PAUSE frames by which the far end of the cable stopped this port"},
+    {"paused_ns", &PauseCounters::paused_ns,
+     "time for which the far end of the cable had paused this priority, whether or not packets "
+     "waited: ns, added when the pause ends"},
 };
 // PFC state of a transmitter, per priority.
 struct PauseState {
   PauseCounters counters;
-  Counter paused;  // 0 or 1
+  Counter paused;    // 0 or 1
+  TimeNs since = 0;  // while paused
+
+  void set(bool pause, TimeNs now) {
+    if (pause == (paused.get() != 0)) return;
+    if (!pause) counters.paused_ns.add(static_cast<uint64_t>(now - since));
+    since = now;
+    paused.set(pause);
+  }
+  // The pause that has not ended included.
+  uint64_t paused_ns(TimeNs now) const {
+    return counters.paused_ns.get() + (paused.get() ? static_cast<uint64_t>(now - since) : 0);
+  }
 };
 
 // Octets of a PAUSE frame (IEEE 802.3, annex 31B: the shortest frame).

@@ -65,6 +65,14 @@ expect 0 "$(of "$dir/out/summary.json" "r['PFC']['drops']['dropped'] + r['no_PFC
 expect "$(of "$dir/out/summary.json" "r['DCQCN']['ce_marked']")" "$(link DCQCN sw_0-h0 ce_marked)" "all marks are by one queue"
 expect "$(link PFC h1-sw_0 pause_sent)" "$(link PFC h1-sw_0 pause_received)" "PAUSE sent and received"
 expect "$(of "$dir/out/summary.json" "r['no_PFC']['drops']['dropped']")" "$(link no_PFC sw_0-h0 dropped)" "all drops are at one queue"
+# A host with one priority waits whenever that is paused, but for the packet that it has begun.
+for host in h1 h2; do
+  paused=$(link PFC $host-sw_0 paused_ns) waited=$(link PFC $host-sw_0 xmit_wait_ns)
+  [ "$waited" -gt 0 ] && [ "$paused" -ge "$waited" ] && [ "$paused" -lt $((waited + waited / 10)) ] || fail "$host was paused for $paused ns and waited for $waited ns"
+done
+expect "$(of "$dir/out/summary.json" "r['PFC']['paused_ns']")" \
+  "$(awk -F, '$1 == "PFC" {ns += $14} END {print ns}' "$dir/out/links.csv")" "the time paused"
+expect "0 0" "$(of "$dir/out/summary.json" "r['no_PFC']['paused_ns']") $(link PFC sw_0-h0 paused_ns)" "the time paused without PFC, and of a link that nobody paused"
 q=$(link no_PFC sw_0-h0 queue_peak)
 [ "$q" -le $((4 << 20)) ] && [ "$q" -gt $(((4 << 20) - 5000)) ] || fail "the queue was full: $q"
 awk -v u="$(link PFC sw_0-h0 utilization)" 'BEGIN {exit !(u > 0.9 && u <= 1)}' || fail "the full link: $(link PFC sw_0-h0 utilization)"

@@ -380,6 +380,27 @@ TEST_CASE("counters: port_xmit_wait counts only while all that the port could tr
   CHECK(counters.port_xmit_wait.get() == 100 * 1000 + 1052);
 }
 
+TEST_CASE("counters: paused_ns counts from PAUSE to RESUME, also while nothing waits") {
+  Star star(2);
+  const PauseState& state = star.link("h1-s").pause_state(0);
+  star.link("s-h1").send_pause(0, true);  // arrives 1052 ns later
+  star.scheduler.run_until(40 * kMicrosecond);
+  star.link("s-h1").send_pause(0, true);  // it is paused already
+  star.scheduler.run_until(100 * kMicrosecond);
+  CHECK(state.counters.paused_ns.get() == 0);
+  CHECK(state.paused_ns(star.scheduler.now()) == 100'000 - 1052);
+  star.link("s-h1").send_pause(0, false);
+  star.scheduler.run_until(200 * kMicrosecond);
+  CHECK(state.counters.paused_ns.get() == 100'000);
+  CHECK(state.paused_ns(star.scheduler.now()) == 100'000);
+  CHECK(star.link("h1-s").pause_state(3).counters.paused_ns.get() == 0);
+  CHECK(star.link("s-h1").pause_state(0).counters.paused_ns.get() == 0);
+  star.link("s-h1").send_pause(0, true);
+  star.scheduler.run_until(300 * kMicrosecond);
+  star.turn("h1-s", false);  // forgets the pause
+  CHECK(state.counters.paused_ns.get() == 200'000 - 1052);
+}
+
 TEST_CASE("pfc: a queue pair that is destroyed or reset while paused leaves nothing behind") {
   Star star(2);
   {

@@ -10,7 +10,7 @@ namespace {
 
 using LinkPlaces = std::unordered_map<const Link*, size_t>;
 
-LinkTotals totals_of(const Link& link) {
+LinkTotals totals_of(const Link& link, TimeNs now) {
   LinkTotals totals;
   const LinkCounters& counters = link.counters();
   totals.name = link.name();
@@ -21,7 +21,9 @@ LinkTotals totals_of(const Link& link) {
   totals.lost_bytes = counters.lost_bytes.get();
   totals.overflowed = counters.overflowed.get();
   for (size_t priority = 0; priority < kPriorities; ++priority) {
-    totals.pause_received += link.pause_state(priority).counters.pause_received.get();
+    const PauseState& state = link.pause_state(priority);
+    totals.pause_received += state.counters.pause_received.get();
+    totals.paused_ns += state.paused_ns(now);
   }
   return totals;
 }
@@ -105,14 +107,15 @@ double LinkTotals::utilization(TimeNs duration) const {
   return bits / (static_cast<double>(rate_bps) * static_cast<double>(duration) * 1e-9);
 }
 
-FabricTotals FabricTotals::of(const Fabric& fabric, const Topology& topology) {
+FabricTotals FabricTotals::of(const Fabric& fabric, const Topology& topology, TimeNs now) {
   FabricTotals totals;
   LinkPlaces places;
   for (const auto& link : fabric.links()) {
     places[link.get()] = totals.links.size();
-    const LinkTotals& one = totals.links.emplace_back(totals_of(*link));
+    const LinkTotals& one = totals.links.emplace_back(totals_of(*link, now));
     totals.packet_hops += one.packets - one.lost;
     totals.pause_frames += one.pause_received;
+    totals.paused_ns += one.paused_ns;
   }
   for (const auto& one : fabric.switches()) {
     totals.buffer_peak = std::max(totals.buffer_peak, one->peak().get());
@@ -125,7 +128,7 @@ FabricTotals FabricTotals::of(const Fabric& fabric, const Topology& topology) {
 
 std::string links_csv_head() {
   return "variant,link,rate_bps,utilization,packets,bytes,lost,lost_bytes,overflowed,ce_marked,"
-         "dropped,queue_peak,pause_received,pause_sent,xmit_wait_ns\n";
+         "dropped,queue_peak,pause_received,paused_ns,pause_sent,xmit_wait_ns\n";
 }
 
 std::string links_csv(const std::string& variant, const FabricTotals& totals, TimeNs duration) {
@@ -133,13 +136,13 @@ std::string links_csv(const std::string& variant, const FabricTotals& totals, Ti
   for (const LinkTotals& link : totals.links) {
     using Number = std::optional<uint64_t>;
     bool queued = link.egress.has_value();
-    text += fmt::format("{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{}\n", variant, link.name,
+    text += fmt::format("{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{},{}\n", variant, link.name,
                         link.rate_bps, link.utilization(duration), link.packets, link.bytes,
                         link.lost, link.lost_bytes, link.overflowed,
                         cell(queued ? Number(link.egress->marked) : Number()),
                         cell(queued ? Number(link.egress->dropped) : Number()),
                         cell(queued ? Number(link.egress->queue_peak) : Number()),
-                        link.pause_received, cell(link.pause_sent), cell(link.xmit_wait_ns));
+                        link.pause_received, link.paused_ns, cell(link.pause_sent), cell(link.xmit_wait_ns));
   }
   return text;
 }

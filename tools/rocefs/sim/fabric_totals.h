@@ -21,6 +21,7 @@ struct LinkTotals {
   uint64_t rate_bps = 0;  // at the end of the run
   uint64_t packets = 0, bytes = 0, lost = 0, lost_bytes = 0, overflowed = 0;
   uint64_t pause_received = 0;  // PAUSE frames that stopped this direction's transmitter
+  uint64_t paused_ns = 0;       // time for which they did, summed over the priorities
   // Direction out of a switch: its egress queue, over all priorities.
   struct Egress {
     uint64_t marked = 0, dropped = 0, queue_peak = 0;
@@ -42,12 +43,13 @@ struct FabricTotals {
   uint64_t packet_hops = 0;  // packets that links delivered
   uint64_t ce_marked = 0;    // by switches
   uint64_t pause_frames = 0;
+  uint64_t paused_ns = 0;     // sum over links and priorities
   uint64_t xmit_wait_ns = 0;  // sum over NIC ports
   uint64_t queue_peak = 0;    // octets, of any egress queue and priority
   uint64_t buffer_peak = 0;   // octets, of any switch
 
-  // After the engine has stopped.
-  static FabricTotals of(const Fabric& fabric, const Topology& topology);
+  // After the engine has stopped, at `now`.
+  static FabricTotals of(const Fabric& fabric, const Topology& topology, TimeNs now);
 };
 
 // Columns and lines of links.csv: a line for each direction.

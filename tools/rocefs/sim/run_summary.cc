@@ -71,6 +71,7 @@ SummaryJson rest_of(const RunResult& run) {
   rest["trace_hash"] = fmt::format("{:016x}", run.trace_hash);
   rest["ce_marked"] = fabric.ce_marked;
   rest["pause_frames"] = fabric.pause_frames;
+  rest["paused_ns"] = fabric.paused_ns;
   rest["xmit_wait_ns"] = fabric.xmit_wait_ns;
   rest["queue_peak"] = fabric.queue_peak;
   rest["buffer_peak"] = fabric.buffer_peak;

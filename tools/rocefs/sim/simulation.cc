@@ -427,7 +427,7 @@ void Simulation::collect() {
     fault.fired = std::strtoull(text.c_str(), nullptr, 10);
   }
   instance_->stop_engine();
-  result_.fabric = FabricTotals::of(instance_->fabric(), instance_->topology());
+  result_.fabric = FabricTotals::of(instance_->fabric(), instance_->topology(), instance_->fabric().scheduler().now());
   result_.events = instance_->engine().scheduler().events_run();
   result_.trace_hash = instance_->fabric().trace().value();
 }
