@@ -179,6 +179,7 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs 
   if (to.waiting == 0) to.first = &packet;
   queue.fifo.push(std::move(arriving));
   queue.packets.add();
+  if (queue_times_) queue_times_->changes(to.index, priority, queue.bytes.get(), now);
   queue.bytes.add(length);
   raise(queue.peak, queue.bytes.get());
   to.waiting |= static_cast<uint8_t>(1u << priority);
@@ -199,7 +200,7 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs 
   return true;
 }
 
-PacketPtr Switch::dequeue(PortUnit& from, TimeNs) {
+PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
   auto ready = static_cast<uint8_t>(from.waiting & ~from.out->paused());
   if (ready == 0) return nullptr;
   size_t priority = from.turn.next(ready);
@@ -209,6 +210,7 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs) {
   from.first = queue.fifo.front();
   if (queue.fifo.empty()) from.waiting &= static_cast<uint8_t>(~(1u << priority));
   queue.packets.set(queue.packets.get() - 1);
+  if (queue_times_) queue_times_->changes(from.index, priority, queue.bytes.get(), now);
   queue.bytes.set(queue.bytes.get() - length);
   from.queued_bytes -= length;
   used_.set(used_.get() - length);
@@ -253,6 +255,21 @@ void Switch::prefetch_receive(const PortUnit& from, const Packet& packet, int st
   __builtin_prefetch(&egress, 1);
   __builtin_prefetch(reinterpret_cast<const char*>(&egress) + 64, 1);
   __builtin_prefetch(&egress.queues[priority_of(packet)], 1);
+}
+
+
+void Switch::measure_queues(TimeNs now) {
+  queue_times_ = std::make_unique<QueueTimes>(ports_.size(), now);
+}
+
+void Switch::note_queues(TimeNs now) {
+  if (!queue_times_) return;
+  for (const auto& port : ports_) {
+    for (size_t priority = 0; priority < kPriorities; ++priority) {
+      if (!queue_times_->find(port->index, priority)) continue;
+      queue_times_->changes(port->index, priority, port->queues[priority].bytes.get(), now);
+    }
+  }
 }
 
 void Switch::mark(EgressQueue& queue, Packet& packet) {

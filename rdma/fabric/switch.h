@@ -20,6 +20,7 @@
 #include "core/tree/knob.h"
 #include "rdma/fabric/destination_table.h"
 #include "rdma/fabric/link.h"
+#include "rdma/fabric/queue_times.h"
 #include "rdma/fabric/route_table.h"
 #include "rdma/fabric/switch_port.h"
 #include "rdma/fabric/switch_settings.h"
@@ -79,6 +80,12 @@ class Switch final : public KnobOwner {
   bool send(PacketPtr&& packet, TimeNs now);
   // At most one observer; null removes it.
   void set_observer(SwitchObserver* observer) { observer_ = observer; }
+  // Measures the egress queues from now on. All ports have been added.
+  void measure_queues(TimeNs now);
+  // Adds the time up to `now`, if they are measured.
+  void note_queues(TimeNs now);
+  // Null if they are not measured.
+  const QueueTimes* queue_times() const { return queue_times_.get(); }
 
   // Octets stored at all ports, and their maximum. Any thread.
   const Counter& used() const { return used_; }
@@ -144,6 +151,7 @@ class Switch final : public KnobOwner {
   RedMarker marker_;
   Counter used_, peak_;
   SwitchObserver* observer_ = nullptr;
+  std::unique_ptr<QueueTimes> queue_times_;  // null by default
   std::function<void(const std::string&)> warn_;
 };
 

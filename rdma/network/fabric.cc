@@ -47,7 +47,10 @@ Fabric::~Fabric() {
 
 void Fabric::reset() {
   for (auto& link : links_) link->reset();
-  for (auto& one : switches_) one->reset();
+  for (auto& one : switches_) {
+    one->note_queues(scheduler().now());
+    one->reset();
+  }
   for (auto& one : npcc_) one->npcc().reset();
   for (auto& one : uplinks_) one->reset();
   for (auto& device : devices_) {

@@ -16,6 +16,12 @@ link() {
     NR == 2 { for (i = 1; i <= NF; ++i) if ($i == column) at = i }
     $1 == variant && $2 == link { print $at }' "$dir/out/links.csv"
 }
+# queue VARIANT LINK COLUMN: of the one queue before that link.
+queue() {
+  awk -F, -v variant="$1" -v link="$2" -v column="$3" '
+    NR == 2 { for (i = 1; i <= NF; ++i) if ($i == column) at = i }
+    $1 == variant && $3 == link { print $at }' "$dir/out/queues.csv"
+}
 
 # Two hosts write 16 MiB each to a third, whose link they fill, on a switch with PFC and ECN.
 cat >"$dir/two.ini" <<'INI'
@@ -80,6 +86,31 @@ awk -v u="$(link PFC h1-sw_0 utilization)" 'BEGIN {exit !(u > 0.4 && u < 0.6)}' 
 expect "" "$(link PFC sw_0-h0 xmit_wait_ns)$(link PFC h1-sw_0 queue_peak)" "counters that a direction does not have"
 expect "$(of "$dir/out/summary.json" "r['PFC']['packet_hops']")" \
   "$(awk -F, '$1 == "PFC" {hops += $5 - $7} END {print hops}' "$dir/out/links.csv")" "packet-hops"
+
+test_case "the length of queues over time is in queues.csv"
+cmp "$dir/out/queues.csv" "$dir/again/queues.csv" || fail "other queues"
+expect "variant,queue,link,priority,mean,p50,p95,p99,p99.9,max,busy,paused_ns,ce_marked,dropped" "$(sed -n 2p "$dir/out/queues.csv")" "the columns"
+expect "sw_0/ports/1/queue/0 0" "$(queue PFC sw_0-h0 queue) $(queue PFC sw_0-h0 priority)" "the queue before h0"
+for variant in PFC no_PFC DCQCN; do
+  expect "$(link $variant sw_0-h0 queue_peak) $(link $variant sw_0-h0 dropped) $(link $variant sw_0-h0 ce_marked)" \
+    "$(queue $variant sw_0-h0 max) $(queue $variant sw_0-h0 dropped) $(queue $variant sw_0-h0 ce_marked)" "the maximum, drops and marks of $variant"
+  last=0
+  for column in p50 p95 p99 p99.9 max; do
+    q=$(queue $variant sw_0-h0 $column)
+    [ "$q" -ge "$last" ] || fail "$column of $variant is less than the one before: $q"
+    last=$q
+  done
+  awk -v mean="$(queue $variant sw_0-h0 mean)" -v most="$last" 'BEGIN {exit !(mean > 0 && mean < most)}' || fail "mean of $variant"
+  expect "sw_0/ports/1/queue/0" "$(of "$dir/out/summary.json" "r['$variant']['queues']['worst']")" "the worst queue of $variant"
+  expect "$(queue $variant sw_0-h0 p99)" "$(of "$dir/out/summary.json" "int(r['$variant']['queues']['worst_octets']['p99'])")" "its percentile"
+done
+# Marking keeps the queue of DCQCN shorter than that of PFC, most of the time.
+[ "$(queue DCQCN sw_0-h0 p50)" -lt "$(queue PFC sw_0-h0 p50)" ] || fail "the median with DCQCN: $(cat "$dir/out/queues.csv")"
+awk -v busy="$(queue PFC sw_0-h0 busy)" 'BEGIN {exit !(busy > 0.9 && busy <= 1)}' || fail "the part of the time with packets"
+# The mean over all queues is that of their means.
+expect "$(awk -F, '$1 == "PFC" {sum += $5; ++n} END {printf "%.3f", sum / n}' "$dir/out/queues.csv")" "$(of "$dir/out/summary.json" "'%.3f' % r['PFC']['queues']['octets']['mean']")" "the mean of all"
+expect "$(of "$dir/out/summary.json" "'%.0f' % r['PFC']['queues']['worst_octets']['p99']")" \
+  "$(grep -oE '<td>PFC</td><td>4</td><td>sw_0/ports/1/queue/0</td>(<td>[0-9]+</td>)+' "$dir/out/report.html" | grep -oE '[0-9]+</td>' | tail -n 3 | head -n 1 | grep -oE '^[0-9]+')" "in the report"
 
 test_case "CPU time is in a file of its own"
 expect "variant,seed,cpu_seconds,packet_hops,packet_hops_per_cpu_second,events,events_per_cpu_second" "$(sed -n 2p "$dir/out/timing.csv")" "the columns"

@@ -136,13 +136,13 @@ std::string links_csv(const std::string& variant, const FabricTotals& totals, Ti
   for (const LinkTotals& link : totals.links) {
     using Number = std::optional<uint64_t>;
     bool queued = link.egress.has_value();
-    text += fmt::format("{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{},{}\n", variant, link.name,
-                        link.rate_bps, link.utilization(duration), link.packets, link.bytes,
-                        link.lost, link.lost_bytes, link.overflowed,
-                        cell(queued ? Number(link.egress->marked) : Number()),
-                        cell(queued ? Number(link.egress->dropped) : Number()),
-                        cell(queued ? Number(link.egress->queue_peak) : Number()),
-                        link.pause_received, link.paused_ns, cell(link.pause_sent), cell(link.xmit_wait_ns));
+    text += fmt::format(
+        "{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{},{}\n", variant, link.name, link.rate_bps,
+        link.utilization(duration), link.packets, link.bytes, link.lost, link.lost_bytes,
+        link.overflowed, cell(queued ? Number(link.egress->marked) : Number()),
+        cell(queued ? Number(link.egress->dropped) : Number()),
+        cell(queued ? Number(link.egress->queue_peak) : Number()), link.pause_received,
+        link.paused_ns, cell(link.pause_sent), cell(link.xmit_wait_ns));
   }
   return text;
 }

@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
+#include "core/base/log_histogram.h"
 #include "tools/rocefs/sim/flow_record.h"
-#include "tools/rocefs/sim/log_histogram.h"
 
 namespace rocefs {
 

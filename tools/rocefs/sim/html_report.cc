@@ -119,7 +119,7 @@ class Page {
     text +=
         "<noscript><p class=\"warn\">The curves need JavaScript; the tables do "
         "not.</p></noscript>\n";
-    text += flows() + over_time() + runs() + notes();
+    text += flows() + over_time() + runs() + queues() + notes();
     text += fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n", escaped(file_name()),
                         escaped(report_.config.text));
     return text + fmt::format(
@@ -224,6 +224,32 @@ class Page {
           number("events"));
     }
     return text + "</table></div>\n";
+  }
+
+  // Egress queues of switches; nothing if no run has measured them.
+  std::string queues() const {
+    std::string text;
+    for (const RunSummary& run : report_.runs) {
+      SummaryJson all = run.rest.value("queues", SummaryJson::object());
+      for (const char* which : {"octets", "worst_octets"}) {
+        if (!all.contains(which)) continue;
+        bool worst = all.contains("worst") && which == std::string_view("worst_octets");
+        text += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td>", escaped(run.variant), run.seed,
+                            worst ? escaped(all["worst"].get<std::string>())
+                                  : fmt::format("all {}", all.value("used", uint64_t{0})));
+        for (const char* name : kFigureNames) {
+          text += fmt::format("<td>{:.0f}</td>", all[which].value(name, 0.0));
+        }
+        text += "</tr>\n";
+      }
+    }
+    if (text.empty()) return text;
+    std::string head =
+        "<h2>Queues</h2>\n<div class=\"scroll\"><table><caption>Octets in the egress queues of "
+        "switches, weighted by time: in all that were used, and in the one with the highest 99th "
+        "percentile</caption>\n<tr><th>Variant</th><th>Seed</th><th>Queues</th>";
+    for (const char* name : kFigureNames) head += fmt::format("<th>{}</th>", name);
+    return head + "</tr>\n" + text + "</table></div>\n";
   }
 
   // Warnings in dmesg, and faults.

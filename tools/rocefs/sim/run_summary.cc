@@ -1,7 +1,5 @@
 #include "tools/rocefs/sim/run_summary.h"
 
-#include <cmath>
-
 namespace rocefs {
 namespace {
 
@@ -10,22 +8,8 @@ constexpr size_t kCdfPoints = 200;
 
 constexpr std::string_view kEndWords[] = {"flows done", "until", "limit", "signal", "failed"};
 
-double six_digits(double value) {
-  return std::round(value * 1e6) / 1e6;
-}
-
-Figures figures_of(const LogHistogram& values, double divisor) {
-  Figures figures{};
-  figures[0] = six_digits(values.mean() / divisor);
-  for (size_t i = 0; i < std::size(kFigureQuantiles); ++i) {
-    figures[i + 1] = static_cast<double>(values.quantile(kFigureQuantiles[i])) / divisor;
-  }
-  figures.back() = static_cast<double>(values.max()) / divisor;
-  return figures;
-}
-
 SizeSummary size_summary(uint64_t size, const FlowDistribution& flows) {
-  return {size, flows.count(), figures_of(flows.fct_ns, 1),
+  return {size, flows.count(), figures_of(flows.fct_ns),
           figures_of(flows.slowdown_millionths, 1 / kSlowdownUnit)};
 }
 
@@ -58,6 +42,18 @@ Figures figures_from(const SummaryJson& json) {
   return figures;
 }
 
+// Octets of the egress queues over time: of all together, and of the worst one.
+SummaryJson queues_json(const AllQueues& all) {
+  SummaryJson json = SummaryJson::object();
+  json["used"] = all.queues.size();
+  json["octets"] = figures_json(all.octets);
+  if (const QueueTotals* worst = all.worst()) {
+    json["worst"] = worst->of;
+    json["worst_octets"] = figures_json(worst->octets);
+  }
+  return json;
+}
+
 SummaryJson rest_of(const RunResult& run) {
   SummaryJson rest = SummaryJson::object();
   const FlowStatistics::Totals& flows = run.statistics.totals();
@@ -74,6 +70,7 @@ SummaryJson rest_of(const RunResult& run) {
   rest["paused_ns"] = fabric.paused_ns;
   rest["xmit_wait_ns"] = fabric.xmit_wait_ns;
   rest["queue_peak"] = fabric.queue_peak;
+  if (run.queues) rest["queues"] = queues_json(*run.queues);
   rest["buffer_peak"] = fabric.buffer_peak;
   double utilization = 0;
   for (const LinkTotals& link : fabric.links) {

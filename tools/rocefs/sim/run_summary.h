@@ -8,16 +8,12 @@
 #include <vector>
 
 #include "core/config/config.h"
+#include "tools/rocefs/sim/figures.h"
 #include "tools/rocefs/sim/simulation.h"
 
 namespace rocefs {
 
 using SummaryJson = nlohmann::ordered_json;
-
-// Mean, percentiles and maximum, in this order.
-inline constexpr const char* kFigureNames[] = {"mean", "p50", "p95", "p99", "p99.9", "max"};
-inline constexpr double kFigureQuantiles[] = {0.5, 0.95, 0.99, 0.999};
-using Figures = std::array<double, std::size(kFigureNames)>;
 
 // Flows of a size that are done.
 struct SizeSummary {

@@ -111,6 +111,7 @@ class Runner {
     Simulation::RunOptions wanted;
     wanted.capture = capture_path(config_, options_.out, variant);
     wanted.flows = flows_ ? &*flows_ : nullptr;
+    wanted.queues = !options_.out.empty();
     wanted.progress = [&](TimeNs now, uint64_t ended, uint64_t known) {
       line.show(now, ended, known);
     };
@@ -168,6 +169,13 @@ class Runner {
     for (const RunResult& run : report_.runs) text += links_csv(run.variant, run.fabric, run.end);
     return text;
   }
+  std::string queues() const {
+    std::string text = "# " + report_.origin() + "\n" + queues_csv_head();
+    for (const RunResult& run : report_.runs) {
+      if (run.queues) text += queues_csv(run.variant, *run.queues);
+    }
+    return text;
+  }
   std::string timing() const {
     std::string text = "# " + report_.origin() + "\n" + timing_csv_head();
     for (const RunResult& run : report_.runs) text += timing_csv(run, options_.seed);
@@ -179,6 +187,7 @@ class Runner {
   void write_files() {
     note(flows_->finish(!partial()));
     note(write_file(options_.out + "/links.csv", links()));
+    note(write_file(options_.out + "/queues.csv", queues()));
     note(write_file(options_.out + "/timing.csv", timing()));
     if (!config_.scenario.samples.empty()) {
       note(write_file(options_.out + "/series.csv", report_.series_csv()));

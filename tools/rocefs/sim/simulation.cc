@@ -397,7 +397,13 @@ RunResult Simulation::run(const RunOptions& options) {
   const std::string& capture = options_.capture;
   double before = cpu_seconds();
   instance_->engine().start();
-  on_core([this] { loads_->begin(*this); });
+  on_core([this] {
+    Fabric& fabric = instance_->fabric();
+    for (const auto& one : fabric.switches()) {
+      if (options_.queues) one->measure_queues(fabric.scheduler().now());
+    }
+    loads_->begin(*this);
+  });
   result_.end_kind = RunEnd::kFailed;
   if (!capture.empty()) keep_failure(store(below_debug("pcap"), capture));
   if (!result_.failure) result_.failure = run_steps();
@@ -427,7 +433,9 @@ void Simulation::collect() {
     fault.fired = std::strtoull(text.c_str(), nullptr, 10);
   }
   instance_->stop_engine();
-  result_.fabric = FabricTotals::of(instance_->fabric(), instance_->topology(), instance_->fabric().scheduler().now());
+  const TimeNs now = instance_->fabric().scheduler().now();
+  result_.fabric = FabricTotals::of(instance_->fabric(), instance_->topology(), now);
+  if (options_.queues) result_.queues = AllQueues::of(instance_->fabric(), now);
   result_.events = instance_->engine().scheduler().events_run();
   result_.trace_hash = instance_->fabric().trace().value();
 }

@@ -19,6 +19,7 @@
 #include "tools/rocefs/sim/flow_statistics.h"
 #include "tools/rocefs/sim/ideal.h"
 #include "tools/rocefs/sim/load_run.h"
+#include "tools/rocefs/sim/queue_totals.h"
 #include "tools/rocefs/sim/sampler.h"
 
 namespace rocefs {
@@ -56,6 +57,7 @@ struct RunResult {
   std::vector<Sample> samples;
   TimeNs end = 0;
   FabricTotals fabric;
+  std::optional<AllQueues> queues;  // if they were measured
   uint64_t trace_hash = 0;
   uint64_t events = 0;  // that the engine has run
   double cpu_seconds = 0;
@@ -92,6 +94,7 @@ class Simulation final : private FlowSink {
   struct RunOptions {
     std::string capture;        // file for the packets; empty: they are not captured
     FlowSink* flows = nullptr;  // told of each flow; null: nobody is
+    bool queues = false;        // measures the egress queues of switches
     Progress progress;          // may be empty
     // Looked at between two steps of time: a text ends the run, with that reason. May be empty.
     std::function<std::string()> cut_off = nullptr;

@@ -1,6 +1,7 @@
-// LogHistogram: counts of values in buckets that are 1/64 of a power of two wide, for quantiles of
-// any number of values in at most 30 KiB. A quantile is the middle of its bucket: it differs from
-// the value of that rank by at most 1/128 (0.8 %); below 128 it is exact.
+// LogHistogram: counts of values in buckets that are a part of a power of two wide, for quantiles
+// of any number of values in bounded memory. A quantile is the middle of its bucket. With 64
+// buckets for a power of two it differs from the value of that rank by at most 1/128 (0.8 %), in at
+// most 30 KiB; values below 128 are exact.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,9 @@
 
 namespace rocefs {
 
-class LogHistogram {
+// Has 2^kBits buckets for a power of two.
+template <unsigned kBits>
+class BasicLogHistogram {
  public:
   void add(uint64_t value, uint64_t times = 1) {
     size_t bucket = bucket_of(value);
@@ -24,7 +27,7 @@ class LogHistogram {
     max_ = std::max(max_, value);
   }
   // Adds all values of `other`: as if each had been added here.
-  void merge(const LogHistogram& other) {
+  void merge(const BasicLogHistogram& other) {
     if (buckets_.size() < other.buckets_.size()) buckets_.resize(other.buckets_.size());
     for (size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
     count_ += other.count_;
@@ -59,7 +62,6 @@ class LogHistogram {
   }
 
  private:
-  static constexpr unsigned kBits = 6;                      // of a bucket's number in its power
   static constexpr uint64_t kExact = uint64_t{2} << kBits;  // values below have a bucket each
   static constexpr uint64_t kSub = uint64_t{1} << kBits;
 
@@ -79,5 +81,6 @@ class LogHistogram {
   double sum_ = 0;
   uint64_t min_ = std::numeric_limits<uint64_t>::max(), max_ = 0;
 };
+using LogHistogram = BasicLogHistogram<6>;
 
 }  // namespace rocefs
