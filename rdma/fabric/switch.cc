@@ -44,7 +44,9 @@ void Switch::reset() {
     port->waiting = 0;
     port->first = nullptr;
     port->turn.reset();
-    port->queued_bytes = port->ingress_bytes = 0;
+    port->queued_bytes = 0;
+    port->ingress_bytes.set(0);
+    port->ingress_peak.set(0);
     forget_pauses(*port);
   }
   used_.set(0);
@@ -153,16 +155,23 @@ bool Switch::send(PacketPtr&& packet, TimeNs now) {
   return false;
 }
 
-// The link whose buffer limit is reached; null if there is room.
-Link* Switch::full(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const {
+Switch::Shortage Switch::shortage(PortUnit* from, PortUnit& to, size_t priority,
+                                  uint64_t length) const {
+  using Room = RoomCounters;
   if (from) {
     const IngressCount& count = from->ingress[priority];
-    if (count.pausing && count.bytes + length > count.limit) return from->in;
-    if (from->ingress_bytes + length > from->ingress_limit) return from->in;
+    if (count.pausing && count.bytes + length > count.limit) return {from->in, &Room::pfc_headroom};
+    if (from->ingress_bytes.get() + length > from->ingress_limit) {
+      return {from->in, &Room::ingress_buffer};
+    }
   }
-  if (used_.get() + length > settings_.buffer) return from ? from->in : to.out;
-  if (to.queued_bytes + length > to.queued_limit) return to.out;
-  return nullptr;
+  if (used_.get() + length > settings_.buffer) {
+    return {from ? from->in : to.out, &Room::switch_buffer};
+  }
+  if (to.queued_bytes + length > to.queued_limit) {
+    return {to.out, &Room::egress_buffer};
+  }
+  return {};
 }
 
 bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs now) {
@@ -170,8 +179,9 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs 
   size_t priority = priority_of(packet);
   uint64_t length = packet.wire_length();
   EgressQueue& queue = to.queues[priority];
-  if (Link* link = full(from, to, priority, length)) {
-    link->counters().overflowed.add();
+  if (Shortage lacks = shortage(from, to, priority, length); lacks.link) {
+    lacks.link->counters().overflowed.add();
+    (drops_.*lacks.room).add();
     queue.counters.dropped.add();
     return false;
   }
@@ -189,7 +199,8 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs 
   packet.ingress = from ? from->index : kNoIngress;
   if (from) {
     IngressCount& count = from->ingress[priority];
-    from->ingress_bytes += length;
+    from->ingress_bytes.add(length);
+    raise(from->ingress_peak, from->ingress_bytes.get());
     count.bytes += length;
     bool above = plan_.pfc && !count.pausing && count.bytes > plan_.pause_above(used_.get());
     if (above) pause(*from, priority);
@@ -218,7 +229,7 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
   if (packet->ingress == kNoIngress) return packet;
   PortUnit& ingress = *ports_[packet->ingress];
   IngressCount& count = ingress.ingress[priority];
-  ingress.ingress_bytes -= length;
+  ingress.ingress_bytes.set(ingress.ingress_bytes.get() - length);
   count.bytes -= length;
   if (count.pausing && plan_.resumes(count.bytes, used_.get())) resume(ingress, priority);
   return packet;
@@ -256,7 +267,6 @@ void Switch::prefetch_receive(const PortUnit& from, const Packet& packet, int st
   __builtin_prefetch(reinterpret_cast<const char*>(&egress) + 64, 1);
   __builtin_prefetch(&egress.queues[priority_of(packet)], 1);
 }
-
 
 void Switch::measure_queues(TimeNs now) {
   queue_times_ = std::make_unique<QueueTimes>(ports_.size(), now);

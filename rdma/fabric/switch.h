@@ -90,6 +90,7 @@ class Switch final : public KnobOwner {
   // Octets stored at all ports, and their maximum. Any thread.
   const Counter& used() const { return used_; }
   Counter& peak() { return peak_; }
+  RoomCounters& drops() { return drops_; }
   const SwitchSettings& settings() const { return settings_; }
   const BufferPlan& plan() const { return plan_; }
 
@@ -126,7 +127,12 @@ class Switch final : public KnobOwner {
   void prefetch_pull(const PortUnit& from, int step) const;
   void prefetch_receive(const PortUnit& from, const Packet& packet, int step) const;
   size_t next_hop(const Packet& packet, std::span<const uint16_t> hops) const;
-  Link* full(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const;
+  // Room that a packet lacks: the link whose limit is reached, or which the packet came by.
+  struct Shortage {
+    Link* link = nullptr;  // null if there is room
+    Counter RoomCounters::*room = nullptr;
+  };
+  Shortage shortage(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const;
   void mark(EgressQueue& queue, Packet& packet);
   void pause(PortUnit& port, size_t priority);
   void resume(PortUnit& port, size_t priority);
@@ -150,6 +156,7 @@ class Switch final : public KnobOwner {
   BufferPlan plan_;
   RedMarker marker_;
   Counter used_, peak_;
+  RoomCounters drops_;
   SwitchObserver* observer_ = nullptr;
   std::unique_ptr<QueueTimes> queue_times_;  // null by default
   std::function<void(const std::string&)> warn_;

@@ -30,6 +30,21 @@ inline constexpr CounterRow<IngressCounters> kIngressCounters[] = {
      "PAUSE frames by which the switch stopped the far end of this port's cable"},
 };
 
+// Packets that a switch dropped, by the room that they lacked.
+struct RoomCounters {
+  Counter pfc_headroom, ingress_buffer, switch_buffer, egress_buffer;
+};
+inline constexpr CounterRow<RoomCounters> kRoomCounters[] = {
+    {"drops/pfc_headroom", &RoomCounters::pfc_headroom,
+     "packets that came after PAUSE, and for which the headroom of their port was full"},
+    {"drops/ingress_buffer", &RoomCounters::ingress_buffer,
+     "packets dropped because the buffer of the link they came by was full"},
+    {"drops/switch_buffer", &RoomCounters::switch_buffer,
+     "packets dropped because the buffer of the switch was full"},
+    {"drops/egress_buffer", &RoomCounters::egress_buffer,
+     "packets dropped because the buffer of the link they were to leave by was full"},
+};
+
 // Queue of an egress port and priority, first in, first out.
 struct alignas(64) EgressQueue {
   PacketFifo fifo;
@@ -53,13 +68,14 @@ struct SwitchPort : LinkSource, LinkSink {
   Link* in = nullptr;
   Link* out = nullptr;
   Switch* owner = nullptr;
-  uint64_t queued_bytes = 0;   // in all queues
-  uint64_t ingress_bytes = 0;  // all priorities
+  uint64_t queued_bytes = 0;  // in all queues
+  Counter ingress_bytes;      // stored anywhere in the switch, all priorities
   uint16_t index = 0;
   uint8_t waiting = 0;  // priorities with queued packets
   PriorityTurn turn;
   // Limits by the links' present parameters.
   uint64_t queued_limit = 0, ingress_limit = 0;
+  Counter ingress_peak;
   // A packet of one of the queues, most likely the next to be transmitted: to be asked for early.
   const Packet* first = nullptr;
   uint64_t headroom = 0;  // octets per priority

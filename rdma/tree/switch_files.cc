@@ -15,6 +15,8 @@ namespace {
 
 constexpr TriggerRow kQueuePeak{"peak", "0",
                                 "maximum of octets queued; 0 resets it to the present value"};
+constexpr TriggerRow kIngressPeak{"peak", "0",
+                                  "maximum of octets stored; 0 resets it to the present value"};
 constexpr TriggerRow kBufferPeak{"buffer/peak", "0",
                                  "maximum of octets stored; 0 resets it to the present value"};
 
@@ -60,6 +62,10 @@ void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Fabric
     add_reading(tree, here + "/paused", state.paused,
                 "1: the far end of the cable has paused this priority");
   }
+  add_reading(tree, directory + "/ingress/bytes", port.ingress_bytes,
+              "octets received through this port that the switch stores now");
+  add_peak(tree, directory + "/ingress", kIngressPeak, engine, port.ingress_peak,
+           port.ingress_bytes);
   tree.add_file(directory + "/link", constant(fabric.far_end(*port.out),
                                               "the far end of the cable: a switch, or a device's "
                                               "port"));
@@ -69,6 +75,7 @@ void add_switch(Tree& tree, const std::string& directory, Switch& one, Fabric& f
                 Engine& engine) {
   add_knob_files(tree, directory, std::make_shared<KnobSet>(kSwitchKnobs, engine, &one));
   add_reading(tree, directory + "/buffer/used", one.used(), "octets that the switch stores now");
+  add_counter_files(tree, directory, kRoomCounters, one.drops());
   add_peak(tree, directory, kBufferPeak, engine, one.peak(), one.used());
   for (size_t i = 0; i < one.port_count(); ++i) {
     std::string port = fmt::format("{}/ports/{}", directory, i + 1);

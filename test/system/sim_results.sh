@@ -79,11 +79,17 @@ done
 expect "$(of "$dir/out/summary.json" "r['PFC']['paused_ns']")" \
   "$(awk -F, '$1 == "PFC" {ns += $14} END {print ns}' "$dir/out/links.csv")" "the time paused"
 expect "0 0" "$(of "$dir/out/summary.json" "r['no_PFC']['paused_ns']") $(link PFC sw_0-h0 paused_ns)" "the time paused without PFC, and of a link that nobody paused"
+expect "{'pfc_headroom': 0, 'ingress_buffer': 0, 'switch_buffer': 0, 'egress_buffer': $(link no_PFC sw_0-h0 dropped)}" \
+  "$(of "$dir/out/summary.json" "r['no_PFC']['lacked_room']")" "the room that dropped packets lacked"
+# All that the switch stores, but for acknowledgements, has come from h1 and h2 and waits for h0.
+both=$(($(link PFC h1-sw_0 ingress_peak) + $(link PFC h2-sw_0 ingress_peak)))
+[ "$both" -ge "$(link PFC sw_0-h0 queue_peak)" ] || fail "from both ports: $both"
+expect "$(awk -F, '$1 == "PFC" && $16 > max {max = $16} END {print max}' "$dir/out/links.csv")" "$(of "$dir/out/summary.json" "r['PFC']['ingress_peak']")" "the most from one port"
 q=$(link no_PFC sw_0-h0 queue_peak)
 [ "$q" -le $((4 << 20)) ] && [ "$q" -gt $(((4 << 20) - 5000)) ] || fail "the queue was full: $q"
 awk -v u="$(link PFC sw_0-h0 utilization)" 'BEGIN {exit !(u > 0.9 && u <= 1)}' || fail "the full link: $(link PFC sw_0-h0 utilization)"
 awk -v u="$(link PFC h1-sw_0 utilization)" 'BEGIN {exit !(u > 0.4 && u < 0.6)}' || fail "half of it: $(link PFC h1-sw_0 utilization)"
-expect "" "$(link PFC sw_0-h0 xmit_wait_ns)$(link PFC h1-sw_0 queue_peak)" "counters that a direction does not have"
+expect "" "$(link PFC sw_0-h0 xmit_wait_ns)$(link PFC sw_0-h0 ingress_peak)$(link PFC h1-sw_0 queue_peak)" "counters that a direction does not have"
 expect "$(of "$dir/out/summary.json" "r['PFC']['packet_hops']")" \
   "$(awk -F, '$1 == "PFC" {hops += $5 - $7} END {print hops}' "$dir/out/links.csv")" "packet-hops"
 

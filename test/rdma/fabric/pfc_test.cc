@@ -213,6 +213,7 @@ TEST_CASE("pfc: with too little headroom packets are lost") {
   incast.star.knobs.set("pfc/mode", "static").set("pfc/headroom", "10K");
   incast.run(3000);
   CHECK(incast.star.dropped() > 0);
+  CHECK(incast.star.hub.drops().pfc_headroom.get() == incast.star.dropped());
   CHECK(incast.pauses() > 0);
   // Packets beyond the headroom are dropped, however much room the buffer has.
   CHECK(incast.star.hub.peak().get() < 12 << 20);

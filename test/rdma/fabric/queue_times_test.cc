@@ -44,7 +44,8 @@ TEST_CASE("queue times: a packet leaves the queue when its transmission begins")
   REQUIRE(times);
   // The second waits for the transmission of the first.
   auto wire_ns = static_cast<double>(star.link("s-h2").serialization_ns(kFullPacket));
-  CHECK(times->mean() * 100'000 == Approx(static_cast<double>(kFullPacket) * wire_ns).epsilon(1e-3));
+  CHECK(times->mean() * 100'000 ==
+        Approx(static_cast<double>(kFullPacket) * wire_ns).epsilon(1e-3));
   CHECK(times->quantile(0.95) == 0);
   CHECK(times->max() == 2 * kFullPacket);
 }

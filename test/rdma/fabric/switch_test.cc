@@ -77,6 +77,59 @@ TEST_CASE("switch: a packet that exceeds the buffer is dropped, and counted at i
   CHECK(star.received(3) == 2);
 }
 
+TEST_CASE("switch: the octets stored from each port, and their maximum") {
+  Star star(3);
+  star.pause(3, 0);
+  star.pause(3, 1);
+  star.arrive(1, 3);
+  star.arrive(2, 3);
+  star.arrive(2, 3, {1});
+  CHECK(star.hub.port(0).ingress_bytes.get() == kFullPacket);
+  CHECK(star.hub.port(1).ingress_bytes.get() == 2 * kFullPacket);
+  star.pause(3, 0, false);
+  star.pause(3, 1, false);
+  REQUIRE(star.run_idle());
+  star.arrive(2, 3);
+  REQUIRE(star.run_idle());
+  for (size_t port : {0, 1, 2}) CHECK(star.hub.port(port).ingress_bytes.get() == 0);
+  CHECK(star.hub.port(0).ingress_peak.get() == kFullPacket);
+  CHECK(star.hub.port(1).ingress_peak.get() == 2 * kFullPacket);
+  CHECK(star.hub.port(2).ingress_peak.get() == 0);
+}
+
+TEST_CASE("switch: a drop is counted by the room that the packet lacked") {
+  struct Case {
+    const char* link;  // has room for one packet
+    Counter RoomCounters::*room;
+  };
+  for (const Case& one :
+       {Case{"h1-s", &RoomCounters::ingress_buffer}, Case{"s-h3", &RoomCounters::egress_buffer}}) {
+    INFO(one.link);
+    Star star(3);
+    LinkParameters parameters = star.link(one.link).parameters();
+    parameters.buffer_bytes = 5000;
+    test::set(star.link(one.link), parameters);
+    star.pause(3, 0);
+    star.arrive(1, 3);
+    star.arrive(1, 3);
+    uint64_t all = 0;
+    for (const auto& row : kRoomCounters) all += (star.hub.drops().*row.member).get();
+    CHECK((star.hub.drops().*one.room).get() == 1);
+    CHECK(all == 1);
+    CHECK(star.link(one.link).counters().overflowed.get() == 1);
+  }
+}
+
+TEST_CASE("switch: without PFC, a packet that finds the buffer full lacked that") {
+  Star star(3);
+  star.knobs.set("pfc/enable", "0").set("buffer/size", "10000");
+  star.pause(3, 0);
+  for (int i = 0; i < 3; ++i) star.arrive(1, 3);
+  CHECK(star.dropped() == 1);
+  CHECK(star.hub.drops().switch_buffer.get() == 1);
+  CHECK(star.hub.drops().pfc_headroom.get() == 0);
+}
+
 TEST_CASE("switch: a packet of the switch itself goes to its address, and counts for no ingress") {
   Star star(2);
   Ip to = mapped_ipv4({10, 77, 0, 1}), from = mapped_ipv4({10, 77, 0, 2});

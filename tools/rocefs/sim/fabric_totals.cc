@@ -39,7 +39,9 @@ void add_switch_port(FabricTotals& totals, const LinkPlaces& places, const Switc
     pauses += port.ingress[priority].counters.pause_sent.get();
   }
   totals.links[places.at(port.out)].egress = egress;
-  totals.links[places.at(port.in)].pause_sent = pauses;
+  const uint64_t stored = port.ingress_peak.get();
+  totals.links[places.at(port.in)].ingress = {pauses, stored};
+  totals.ingress_peak = std::max(totals.ingress_peak, stored);
   totals.ce_marked += egress.marked;
   totals.queue_peak = std::max(totals.queue_peak, egress.queue_peak);
 }
@@ -62,6 +64,14 @@ void add_waits(FabricTotals& totals, const Fabric& fabric, const Topology& topol
       totals.links[places.at(link_name(near, far))].xmit_wait_ns = wait;
       totals.xmit_wait_ns += wait;
     }
+  }
+}
+
+void add_lacked_room(FabricTotals& totals, const Fabric& fabric) {
+  for (const CounterRow<RoomCounters>& row : kRoomCounters) {
+    uint64_t sum = 0;
+    for (const auto& one : fabric.switches()) sum += (one->drops().*row.member).get();
+    totals.lacked_room.emplace_back(row.path.substr(row.path.rfind('/') + 1), sum);
   }
 }
 
@@ -123,26 +133,28 @@ FabricTotals FabricTotals::of(const Fabric& fabric, const Topology& topology, Ti
   }
   add_waits(totals, fabric, topology);
   add_drops(totals, fabric);
+  add_lacked_room(totals, fabric);
   return totals;
 }
 
 std::string links_csv_head() {
   return "variant,link,rate_bps,utilization,packets,bytes,lost,lost_bytes,overflowed,ce_marked,"
-         "dropped,queue_peak,pause_received,paused_ns,pause_sent,xmit_wait_ns\n";
+         "dropped,queue_peak,pause_received,paused_ns,pause_sent,ingress_peak,xmit_wait_ns\n";
 }
 
 std::string links_csv(const std::string& variant, const FabricTotals& totals, TimeNs duration) {
   std::string text;
   for (const LinkTotals& link : totals.links) {
     using Number = std::optional<uint64_t>;
-    bool queued = link.egress.has_value();
+    bool queued = link.egress.has_value(), stored = link.ingress.has_value();
     text += fmt::format(
-        "{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{},{}\n", variant, link.name, link.rate_bps,
-        link.utilization(duration), link.packets, link.bytes, link.lost, link.lost_bytes,
-        link.overflowed, cell(queued ? Number(link.egress->marked) : Number()),
+        "{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", variant, link.name,
+        link.rate_bps, link.utilization(duration), link.packets, link.bytes, link.lost,
+        link.lost_bytes, link.overflowed, cell(queued ? Number(link.egress->marked) : Number()),
         cell(queued ? Number(link.egress->dropped) : Number()),
         cell(queued ? Number(link.egress->queue_peak) : Number()), link.pause_received,
-        link.paused_ns, cell(link.pause_sent), cell(link.xmit_wait_ns));
+        link.paused_ns, cell(stored ? Number(link.ingress->pause_sent) : Number()),
+        cell(stored ? Number(link.ingress->peak) : Number()), cell(link.xmit_wait_ns));
   }
   return text;
 }

@@ -27,8 +27,12 @@ struct LinkTotals {
     uint64_t marked = 0, dropped = 0, queue_peak = 0;
   };
   std::optional<Egress> egress;
-  // Direction into a switch: PAUSE frames that it sent against it.
-  std::optional<uint64_t> pause_sent;
+  // Direction into a switch: PAUSE frames that it sent against it, and the most octets received
+  // through it that the switch stored.
+  struct Ingress {
+    uint64_t pause_sent = 0, peak = 0;
+  };
+  std::optional<Ingress> ingress;
   // Direction out of a NIC: time for which PFC had stopped all that it had to transmit.
   std::optional<uint64_t> xmit_wait_ns;
 
@@ -40,6 +44,8 @@ struct FabricTotals {
   std::vector<LinkTotals> links;  // in the fabric's order
   // Packets dropped, by the reason's counter; those that are 0 as well.
   std::vector<std::pair<std::string_view, uint64_t>> drops;
+  // Drops by switches, by the room that the packets lacked.
+  std::vector<std::pair<std::string_view, uint64_t>> lacked_room;
   uint64_t packet_hops = 0;  // packets that links delivered
   uint64_t ce_marked = 0;    // by switches
   uint64_t pause_frames = 0;
@@ -47,6 +53,7 @@ struct FabricTotals {
   uint64_t xmit_wait_ns = 0;  // sum over NIC ports
   uint64_t queue_peak = 0;    // octets, of any egress queue and priority
   uint64_t buffer_peak = 0;   // octets, of any switch
+  uint64_t ingress_peak = 0;  // octets, of any port of a switch
 
   // After the engine has stopped, at `now`.
   static FabricTotals of(const Fabric& fabric, const Topology& topology, TimeNs now);

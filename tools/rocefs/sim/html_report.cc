@@ -202,8 +202,8 @@ class Page {
         "<h2>Runs</h2>\n<div class=\"scroll\"><table>\n<tr><th>Variant</th><th>Seed</th><th>End"
         "</th><th>Virtual time</th><th>Flows</th><th>Retransmitted</th><th>CNPs</th><th>Marked "
         "CE</th><th>PAUSE frames</th><th>Time paused</th><th>Lost</th><th>Dropped</th><th>Longest "
-        "queue (octets)</th>"
-        "<th>Busiest link</th><th>Packet-hops</th><th>Events</th></tr>\n";
+        "queue (octets)</th><th>Most from one port (octets)</th><th>Busiest "
+        "link</th><th>Packet-hops</th><th>Events</th></tr>\n";
     for (const RunSummary& run : report_.runs) {
       std::string flows;
       for (const auto& [state, count] : run.states) {
@@ -213,13 +213,13 @@ class Page {
       SummaryJson drops = run.rest.value("drops", SummaryJson::object());
       text += fmt::format(
           "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
-          "<td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{:.1f} %</td>"
-          "<td>{}</td><td>{}</td></tr>\n",
+          "<td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td>"
+          "<td>{:.1f} %</td><td>{}</td><td>{}</td></tr>\n",
           escaped(run.variant), run.seed, escaped(run.end),
           rounded_time(static_cast<double>(run.virtual_time)), escaped(flows),
           number("retransmitted"), number("cnps"), number("ce_marked"), number("pause_frames"),
           rounded_time(static_cast<double>(number("paused_ns"))), drops.value("lost", uint64_t{0}),
-          drops.value("dropped", uint64_t{0}), number("queue_peak"),
+          drops.value("dropped", uint64_t{0}), number("queue_peak"), number("ingress_peak"),
           100 * run.rest.value("highest_link_utilization", 0.0), number("packet_hops"),
           number("events"));
     }

@@ -72,6 +72,7 @@ SummaryJson rest_of(const RunResult& run) {
   rest["queue_peak"] = fabric.queue_peak;
   if (run.queues) rest["queues"] = queues_json(*run.queues);
   rest["buffer_peak"] = fabric.buffer_peak;
+  rest["ingress_peak"] = fabric.ingress_peak;
   double utilization = 0;
   for (const LinkTotals& link : fabric.links) {
     utilization = std::max(utilization, link.utilization(run.end));
@@ -79,6 +80,10 @@ SummaryJson rest_of(const RunResult& run) {
   rest["highest_link_utilization"] = six_digits(utilization);
   rest["drops"] = SummaryJson::object();
   for (const auto& [reason, count] : fabric.drops) rest["drops"][std::string(reason)] = count;
+  rest["lacked_room"] = SummaryJson::object();
+  for (const auto& [room, count] : fabric.lacked_room) {
+    rest["lacked_room"][std::string(room)] = count;
+  }
   rest["faults"] = SummaryJson::object();
   for (const FaultResult& fault : run.faults) rest["faults"][fault.name] = fault.fired;
   rest["warnings"] = run.warnings;
