@@ -14,7 +14,7 @@ void Collective::send(TimeNs at, uint32_t from, uint32_t to, uint64_t bytes) {
 
 void Collective::begin_round(TimeNs at) {
   began_ = at;
-  running_ = begin_flows(at);
+  running_ = flows_a_round_ = begin_flows(at);
 }
 
 void Collective::flow_ended(const FlowStart& flow, TimeNs now) {

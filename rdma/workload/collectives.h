@@ -21,6 +21,7 @@ class Collective : public Pattern {
   };
 
   void flow_ended(const FlowStart& flow, TimeNs now) final;
+  uint64_t total() const final { return saturating_product(rule_.rounds, flows_a_round_); }
 
  protected:
   Collective(const Rule& rule, const Rng& rng) : rule_(rule), rng_(rng) {}
@@ -40,6 +41,7 @@ class Collective : public Pattern {
 
   const Rule rule_;
   Rng rng_;
+  uint64_t flows_a_round_ = 0;
   uint64_t round_ = 0, running_ = 0;  // flows of this round that have not ended
   TimeNs began_ = 0;
 };

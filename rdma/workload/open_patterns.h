@@ -44,6 +44,7 @@ class IncastPattern final : public Pattern {
     uint64_t rounds = 1;
   };
   IncastPattern(Rule rule, const Rng& rng);
+  uint64_t total() const override { return saturating_product(rule_.rounds, rule_.senders); }
 
  private:
   void taken(TimeNs at, const FlowStart& flow) override;
@@ -63,6 +64,7 @@ class TracePattern final : public Pattern {
   static Result<std::unique_ptr<Pattern>> open(const std::string& path,
                                                const std::vector<std::string>& all, TimeNs start,
                                                std::vector<std::string>& hosts);
+  uint64_t total() const override { return lines_.size(); }
 
  private:
   struct Line {

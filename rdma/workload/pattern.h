@@ -30,6 +30,12 @@ constexpr TimeNs later(TimeNs time, TimeNs delay) {
   return delay > kNever - time ? kNever : time + delay;
 }
 
+// The product, or UINT64_MAX if it is larger.
+constexpr uint64_t saturating_product(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
 class Pattern {
  public:
   virtual ~Pattern() = default;
@@ -43,6 +49,8 @@ class Pattern {
     taken(next.at, next.flow);
     return next.flow;
   }
+  // Flows of the whole run, if that is known; else UINT64_MAX.
+  virtual uint64_t total() const { return UINT64_MAX; }
   // A flow of this pattern has ended well, or not: what waits for it follows all the same.
   virtual void flow_ended(const FlowStart&, TimeNs) {}
   // The round that the last call of flow_ended() ended, once.

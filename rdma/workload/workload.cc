@@ -51,6 +51,22 @@ TimeNs Workload::next_start() const {
   return next;
 }
 
+uint64_t Workload::expected(TimeNs now) const {
+  uint64_t all = 0;
+  for (const Source& source : sources_) {
+    uint64_t flows = std::min(source.load.flows, source.load.pattern->total());
+    const TimeNs until = source.load.until;
+    if (until != kNever) {
+      double whole =
+          now > 0 && now < until ? static_cast<double>(until) / static_cast<double>(now) : 1;
+      auto at_this_rate = static_cast<double>(source.started) * whole;
+      if (at_this_rate < static_cast<double>(flows)) flows = static_cast<uint64_t>(at_this_rate);
+    }
+    all += std::max(flows, source.started);
+  }
+  return all;
+}
+
 void Workload::schedule() {
   TimeNs next = next_start();
   if (next != kNever) fabric_.scheduler().at(due_, next);

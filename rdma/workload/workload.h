@@ -56,6 +56,9 @@ class Workload {
   bool over() const { return running_.empty() && next_start() == kNever; }
   uint64_t started() const { return started_; }
   uint64_t ended() const { return started_ - running_.size(); }
+  // Flows of the whole run, as far as it can be told at `now`: a load that ends at a time is taken
+  // to go on as before.
+  uint64_t expected(TimeNs now) const;
 
  private:
   struct Source {

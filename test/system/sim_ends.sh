@@ -42,6 +42,7 @@ for signal in INT TERM; do
   expect "a:done b:running" "$(awk '$1 ~ /^[ab]$/ {print $1 ":" $NF}' "$dir/$signal.txt" | xargs)" "the table"
   expect partial "$(head_of $signal)" "the mark of flows.csv"
   expect 'one,a "done" one,b "running"' "$(awk -F, 'NR > 2 {print $1 "," $2, $NF}' "$dir/$signal/flows.csv" | paste -sd ' ')" "flows.csv"
+  grep -q $'\r' "$dir/$signal.err" && fail "a progress line where no terminal is: $(cat -v "$dir/$signal.err")"
   [ "$(wc -l <"$dir/$signal/series.csv")" -gt 2 ] || fail "no samples: $(cat "$dir/$signal/series.csv")"
 done
 
@@ -119,4 +120,24 @@ script -qefc "echo \$\$ >$dir/timed.pid; exec $ROCEFS sim $dir/timed.ini" "$dir/
 pid=$!
 await grep -qsE 'one: [0-9.]+ ms, 1 of 2 flows have ended, [0-9]+ (s|min|h).* to go' "$dir/timed.log"
 kill -TERM "$(cat "$dir/timed.pid")"
+wait $pid || true
+
+test_case "a terminal shows the time to go of loads, too"
+needs script
+cat >"$dir/load.ini" <<'INI'
+[sim]
+limit = 3600s
+[topology]
+kind = star
+hosts = 3
+[load many]
+pattern = poisson
+load = 0.5
+size = 10000
+flows = 100000000
+INI
+script -qefc "echo \$\$ >$dir/load.pid; exec $ROCEFS sim $dir/load.ini" "$dir/load.log" >/dev/null 2>&1 </dev/null &
+pid=$!
+await grep -qsE 'load.ini: [0-9.]+ ms, [0-9]+ of [0-9]+ flows have ended, [0-9]+ (s|min|h).* to go' "$dir/load.log"
+kill -TERM "$(cat "$dir/load.pid")"
 wait $pid || true

@@ -241,6 +241,41 @@ TEST_CASE("load: a trace's flows start at their times") {
   ::unlink(path.c_str());
 }
 
+TEST_CASE("load: the number of flows to come is told where it is known, else guessed by the time") {
+  World world(1, star(4, kRate));
+  struct Ignored final : WorkloadListener {
+    void load_flow_ended(const LoadFlow&) override {}
+    void load_round_ended(const Load&, const RoundTimes&) override {}
+  } ignored;
+  auto expected = [&](const Keys& keys, TimeNs now) {
+    std::vector<Load> loads;
+    Result<Load> load = load_of(keys, 4);
+    REQUIRE(load);
+    loads.push_back(std::move(*load));
+    Workload workload(world.fabric, std::move(loads), ignored);
+    if (now > world.scheduler.now()) {
+      workload.begin();
+      world.scheduler.run_until(now);
+    }
+    uint64_t flows = workload.expected(now), started = workload.started();
+    CHECK(started <= flows);
+    workload.stop();
+    return flows;
+  };
+  const std::pair<std::string, std::string> size{"size", "1000"};
+  CHECK(expected({{"pattern", "poisson"}, {"load", "0.5"}, size, {"flows", "77"}}, 0) == 77);
+  CHECK(expected({{"pattern", "incast"}, {"interval", "1ms"}, {"rounds", "5"}, size}, 0) == 15);
+  CHECK(expected({{"pattern", "permutation"}, {"rounds", "5"}, size}, 0) == 20);
+  CHECK(expected({{"pattern", "all-to-all"}, {"rounds", "2"}, size}, 0) == 24);
+  CHECK(expected({{"pattern", "ring-allreduce"}, size}, 0) == 4 * 6);
+  CHECK(expected({{"pattern", "tree-allreduce"}, size}, 0) == 6);
+  CHECK(expected({{"pattern", "all-to-all"}, {"flows", "7"}, size}, 0) == 7);
+  // A host sends 1000 octets every 1.6 us: 2,500 flows of 4 hosts in 1 ms.
+  const Keys timed = {{"pattern", "poisson"}, {"load", "0.5"}, size, {"until", "1ms"}};
+  CHECK(static_cast<double>(expected(timed, 200 * kMicrosecond)) == Approx(2500).epsilon(0.2));
+  CHECK(expected({{"pattern", "poisson"}, {"load", "0.5"}, size, {"until", "1us"}}, kSecond) < 10);
+}
+
 TEST_CASE("load: flows that fail are told, and do not hold up the others") {
   World world(1, star(3, kRate));
   struct Told final : WorkloadListener {

@@ -107,14 +107,12 @@ class Runner {
 
   RunResult run(Simulation& simulation, const std::string& variant) {
     std::string title = report_.title() + (variant.empty() ? "" : ", " + variant);
-    ProgressLine line(title, config_.scenario.until, !config_.scenario.loads.empty());
+    ProgressLine line(title, config_.scenario.until);
     Simulation::RunOptions wanted;
     wanted.capture = capture_path(config_, options_.out, variant);
     wanted.flows = flows_ ? &*flows_ : nullptr;
     wanted.queues = !options_.out.empty();
-    wanted.progress = [&](TimeNs now, uint64_t ended, uint64_t known) {
-      line.show(now, ended, known);
-    };
+    wanted.progress = [&](const RunProgress& progress) { line.show(progress); };
     wanted.cut_off = options_.cut_off;
     return simulation.run(wanted);
   }

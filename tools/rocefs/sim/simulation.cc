@@ -375,7 +375,10 @@ std::optional<Failure> Simulation::run_steps() {
     }
     note_ended(now);
     uint64_t ended = flows_known() - to_come_.size() - running_.size() - loads_->running();
-    if (options_.progress) options_.progress(now, ended, flows_known());
+    if (options_.progress) {
+      uint64_t expected = result_.flows.size() + loads_->expected(now);
+      options_.progress({now, ended, flows_known(), expected});
+    }
     result_.end = now;
     bool over = scenario.until ? now >= *scenario.until : ended == flows_known() && loads_->over();
     if (over && error_.empty()) {

@@ -75,6 +75,12 @@ struct RunResult {
   }
 };
 
+struct RunProgress {
+  TimeNs now = 0;
+  uint64_t ended = 0, known = 0;  // flows; those that loads have started are known
+  uint64_t expected = 0;          // flows of the whole run, as far as it can be told
+};
+
 // A failure before the run begins.
 struct BuildFailure : Failure {
   bool of_variant = false;      // a knob of [variant] was refused: others may run
@@ -84,7 +90,7 @@ struct BuildFailure : Failure {
 class Simulation final : private FlowSink {
  public:
   // Called between two steps of time.
-  using Progress = std::function<void(TimeNs now, uint64_t flows_ended, uint64_t flows_known)>;
+  using Progress = std::function<void(const RunProgress& progress)>;
 
   // `config` outlives the simulation. Knobs of a variant are applied after those of [knobs]. Checks
   // the whole scenario; the reason of a failure is FILE:LINE: WHY.
