@@ -89,6 +89,18 @@ grep -q "^# partial: .*SIGFPE" "$dir/dies.txt" || fail "the table's mark: $(cat 
 expect "2 of 2 flows done" "$(tail -n 1 "$dir/dies.txt" | grep -o '.* flows done')" "the other variant"
 expect partial "$(head_of dies)" "the mark of flows.csv"
 
+# run FILE EXPRESSION: of the runs `r` of a summary.json, by variant; of a sweep the last seed's.
+run() {
+  python3 -c 'import json, sys
+r = {run["variant"]: run for run in json.load(open(sys.argv[1]))["runs"]}
+print(eval(sys.argv[2]))' "$1" "$2"
+}
+grep -q "<h2>Log of dies, seed 1</h2>" "$dir/dies/report.html" || fail "no log in the report"
+grep -q "PCC started: divides" "$dir/dies/report.html" || fail "another log in the report"
+needs python3
+expect "failed flows done False" "$(run "$dir/dies/summary.json" 'r["dies"]["end"], r["lives"]["end"], "log" in r["lives"]' | tr -d "(),'")" "the ends"
+expect True "$(run "$dir/dies/summary.json" 'any("PCC started: divides" in line for line in r["dies"]["log"])')" "the log in the summary"
+
 test_case "a plugin that is refused fails its variant, and the others run"
 mkdir "$dir/refused"
 echo text >"$dir/refused/none.so"
@@ -97,6 +109,16 @@ expect 2 "$(sim "$dir/refused.ini" --out "$dir/no" >"$dir/no.txt" 2>"$dir/no.err
 grep -q "^rocefs: .*refused.ini:8: class/infiniband/h1/pcc/load: none.so: " "$dir/no.err" || fail "the reason: $(cat "$dir/no.err")"
 grep -q "^# partial: .*none.so" "$dir/no.txt" || fail "the table's mark: $(cat "$dir/no.txt")"
 expect "2 of 2 flows done" "$(tail -n 1 "$dir/no.txt" | grep -o '.* flows done')" "the other variant"
+
+test_case "a plugin that is refused fails its variant in a sweep, and the others have their means"
+[ -d "$dir/refused" ] || skip "no mango-pccd here"
+expect 2 "$(sim --seeds 1..2 "$dir/refused.ini" --out "$dir/sweep" >"$dir/sweep.txt" 2>"$dir/sweep.err"; echo $?)" "status: $(cat "$dir/sweep.err")"
+for seed in 1 2; do
+  grep -q "^# partial: dies, seed $seed: refused.ini:8: class/infiniband/h1/pcc/load: none.so: " "$dir/sweep.txt" || fail "no mark of seed $seed: $(cat "$dir/sweep.txt")"
+  grep -q "^rocefs: dies, seed $seed: refused.ini:8: " "$dir/sweep.err" || fail "the reason of seed $seed: $(cat "$dir/sweep.err")"
+done
+grep -q "^2 of 4 runs complete" "$dir/sweep.txt" || fail "the others: $(cat "$dir/sweep.txt")"
+grep -q "Partial: dies, seed 2: .*none.so" "$dir/sweep/report.html" || fail "the report"
 
 test_case "a warning of the daemon's log is in the table"
 cat >"$dir/warns.ini" <<INI

@@ -261,6 +261,20 @@ class Page {
       }
     }
     if (!text.empty()) text = "<h2>Warnings</h2>\n<pre>" + text + "</pre>\n";
+    return text + logs();
+  }
+
+  // Lines of dmesg of runs that failed.
+  std::string logs() const {
+    std::string text;
+    for (const RunSummary& run : report_.runs) {
+      std::string lines;
+      for (const SummaryJson& line : run.rest.value("log", SummaryJson::array())) {
+        lines += escaped(line.get<std::string>()) + "\n";
+      }
+      if (lines.empty()) continue;
+      text += fmt::format("<h2>Log of {}</h2>\n<pre>{}</pre>\n", escaped(name_of(run)), lines);
+    }
     return text;
   }
 

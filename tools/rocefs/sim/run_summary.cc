@@ -88,6 +88,7 @@ SummaryJson rest_of(const RunResult& run) {
   for (const FaultResult& fault : run.faults) rest["faults"][fault.name] = fault.fired;
   rest["warnings"] = run.warnings;
   if (run.more_warnings > 0) rest["more_warnings"] = run.more_warnings;
+  if (run.end_kind == RunEnd::kFailed) rest["log"] = run.log;
   return rest;
 }
 

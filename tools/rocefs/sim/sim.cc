@@ -54,10 +54,10 @@ int run_sweep(const Config& config, const SimOptions& options, const std::string
     return print_failure({kUsageError, claimed.error().reason});
   }
   StopRequest stop;
-  int status =
+  SweepEnd end =
       run_sweep(plan, {out, options.jobs, options.resume, options.flows, options.shard}, stop);
-  if (status == kUsageError || options.shard.count > 1) return status;
-  return std::max(status, merge_sweep(plan, out));
+  if (end.mistaken || options.shard.count > 1) return end.status;
+  return std::max(end.status, merge_sweep(plan, out));
 }
 
 int collect(const SimOptions& options, const std::string& out) {

@@ -62,8 +62,8 @@ class SweepRunner {
   SweepRunner(const SweepPlan& plan, const SweepOptions& options, const StopRequest& stop)
       : plan_(plan), options_(options), stop_(stop) {}
 
-  int run_all() {
-    if (!flag_) return print_failure({1, fmt::format("no memory: {}", std::strerror(errno))});
+  SweepEnd run_all() {
+    if (!flag_) return {print_failure({1, fmt::format("no memory: {}", std::strerror(errno))})};
     for (SweepRun& run : plan_.runs(options_.shard)) {
       bool there = options_.resume && is_complete(options_.out, run);
       if (!there) waiting_.push_back(run);
@@ -79,7 +79,7 @@ class SweepRunner {
     if (!waiting_.empty()) {
       note(print_failure({1, fmt::format("{} runs were not begun", waiting_.size())}));
     }
-    return status_;
+    return {status_, mistaken_};
   }
 
  private:
@@ -156,6 +156,7 @@ class SweepRunner {
     if (!std::filesystem::exists(part + "/summary.json", failed)) {
       if (!stop_.signal_name().empty()) return not_begun(run, part);
       bool mistake = WEXITSTATUS(status) == kUsageError;
+      mistaken_ = mistaken_ || mistake;
       stopping_ = stopping_ || mistake;
       tell_reasons(run, part);
       return note(mistake ? kUsageError : 1);
@@ -217,13 +218,13 @@ class SweepRunner {
   std::deque<SweepRun> waiting_;
   std::vector<SweepJob> jobs_;
   size_t all_ = 0, ended_ = 0;
-  bool stopping_ = false, shown_ = false;
+  bool stopping_ = false, mistaken_ = false, shown_ = false;
   int status_ = 0;
 };
 
 }  // namespace
 
-int run_sweep(const SweepPlan& plan, const SweepOptions& options, const StopRequest& stop) {
+SweepEnd run_sweep(const SweepPlan& plan, const SweepOptions& options, const StopRequest& stop) {
   return SweepRunner(plan, options, stop).run_all();
 }
 

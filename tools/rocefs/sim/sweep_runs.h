@@ -16,8 +16,13 @@ struct SweepOptions {
   Shard shard;
 };
 
-// Runs the shard's part of the plan; the directory is claimed. Returns the exit status: 0, 1 if a
-// run failed or is partial, 2 for a mistake in the file, which ends the sweep.
-int run_sweep(const SweepPlan& plan, const SweepOptions& options, const StopRequest& stop);
+struct SweepEnd {
+  // Exit status: 0, 1 if a run failed or is partial, 2 for a mistake in the file.
+  int status = 0;
+  bool mistaken = false;  // a mistake that is not of one variant has ended the sweep
+};
+
+// Runs the shard's part of the plan; the directory is claimed.
+SweepEnd run_sweep(const SweepPlan& plan, const SweepOptions& options, const StopRequest& stop);
 
 }  // namespace rocefs
