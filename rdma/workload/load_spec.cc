@@ -151,6 +151,34 @@ Result<void> set_load_key(LoadSpec& load, std::string_view key, std::string_view
   return errorf(EINVAL, "unknown key {} in [load]: {}", key, key_names());
 }
 
+Result<LoadSpec> parse_load(std::string_view line) {
+  std::vector<std::string_view> words = split(line, " \t\n");
+  if (words.size() < 2) return Error{EINVAL, "NAME pattern=… [KEY=VALUE …] is wanted"};
+  LoadSpec spec;
+  spec.name = words[0];
+  if (!valid_entry_name(spec.name) || spec.name == "start") {
+    return errorf(EINVAL, "{} cannot be a load's name", quoted(spec.name));
+  }
+  for (size_t i = 1; i < words.size();) {
+    size_t equals = words[i].find('=');
+    if (equals == words[i].npos) return errorf(EINVAL, "{}: KEY=VALUE is wanted", quoted(words[i]));
+    std::string_view key = words[i].substr(0, equals);
+    std::string value(words[i].substr(equals + 1));
+    for (++i; i < words.size() && words[i].find('=') == words[i].npos; ++i) {
+      value.append(" ").append(words[i]);
+    }
+    if (Result<void> set = set_load_key(spec, key, value); !set) return set.error();
+  }
+  if (spec.pattern == LoadPattern::kTrace || !spec.file.empty()) {
+    return Error{EINVAL, "pattern=trace names a file: that is for rocefs sim alone"};
+  }
+  if (!spec.cdf.empty()) {
+    Result<SizeDistribution> known = SizeDistribution::named(spec.cdf);
+    if (!known) return errorf(known.error().code, "cdf: {}", known.error().reason);
+  }
+  return spec;
+}
+
 namespace {
 
 // Makes a load of a section whose keys are set.

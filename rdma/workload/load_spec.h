@@ -59,6 +59,11 @@ struct LoadSpec {
 // Sets a key of the section. EINVAL or ERANGE with the reason.
 Result<void> set_load_key(LoadSpec& load, std::string_view key, std::string_view value);
 
+// Reads `NAME KEY=VALUE …`, as the file loads/start takes it; words without = belong to the value
+// before them. EINVAL and ERANGE as set_load_key(), and for keys that name files: those of a store
+// are not the mount's to open.
+Result<LoadSpec> parse_load(std::string_view line);
+
 // A load that can run: its hosts and its pattern.
 struct Load {
   std::string name;

@@ -1,6 +1,7 @@
 #include "rdma/workload/workload.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace rocefs {
@@ -12,9 +13,11 @@ constexpr TimeNs kRefusal = kMicrosecond;
 
 }  // namespace
 
-Workload::Workload(Fabric& fabric, std::vector<Load> loads, WorkloadListener& listener)
+Workload::Workload(Fabric& fabric, std::vector<Load> loads, WorkloadListener& listener,
+                   WorkloadLimits limits)
     : fabric_(fabric),
       listener_(listener),
+      limits_(std::move(limits)),
       due_(event_of<&Workload::on_due>(this)),
       refuse_(event_of<&Workload::on_refused>(this)),
       reap_(event_of<&Workload::on_reap>(this)) {
@@ -27,6 +30,7 @@ Workload::~Workload() {
 
 void Workload::begin() {
   schedule();
+  if (over()) listener_.loads_over();
 }
 
 void Workload::stop() {
@@ -97,12 +101,17 @@ void Workload::start_flow(Source& source, TimeNs now) {
   spec.size = what.bytes;
   place->stats = std::make_shared<FlowStats>();
   place->flow = std::make_unique<Flow>(
-      fabric_, spec, QpOwner{}, place->stats, nullptr,
+      fabric_, spec, limits_.owner, place->stats, nullptr,
       [this, place](Result<void> result) { flow_ended(place, std::move(result)); });
-  if (Result<void> begun = place->flow->start(); !begun) {
-    refused_.emplace_back(place, begun.error());
-    if (!refuse_.scheduled()) fabric_.scheduler().after(refuse_, kRefusal);
+  if (running_.size() > limits_.most_running) {
+    return refuse(place, errorf(EMFILE, "{} flows run at once", limits_.most_running));
   }
+  if (Result<void> begun = place->flow->start(); !begun) refuse(place, begun.error());
+}
+
+void Workload::refuse(Place place, Error why) {
+  refused_.emplace_back(place, std::move(why));
+  if (!refuse_.scheduled()) fabric_.scheduler().after(refuse_, kRefusal);
 }
 
 void Workload::on_refused(TimeNs) {
@@ -123,6 +132,7 @@ void Workload::flow_ended(Place place, Result<void> result) {
   running_.erase(place);
   if (!reap_.scheduled()) fabric_.scheduler().after(reap_, 0);
   schedule();
+  if (over()) listener_.loads_over();
 }
 
 void Workload::on_reap(TimeNs) {

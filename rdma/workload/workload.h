@@ -33,12 +33,20 @@ class WorkloadListener {
   // A flow has ended: well, or it failed.
   virtual void load_flow_ended(const LoadFlow& flow) = 0;
   virtual void load_round_ended(const Load& load, const RoundTimes& round) = 0;
+  // All flows of all loads have ended. Called once, but after a stop().
+  virtual void loads_over() {}
+};
+
+struct WorkloadLimits {
+  QpOwner owner = {};                  // of all queue pairs
+  uint64_t most_running = UINT64_MAX;  // flows at once; more fail
 };
 
 class Workload {
  public:
   // Any thread, before begin(). `fabric` and `listener` outlive the workload.
-  Workload(Fabric& fabric, std::vector<Load> loads, WorkloadListener& listener);
+  Workload(Fabric& fabric, std::vector<Load> loads, WorkloadListener& listener,
+           WorkloadLimits limits = {});
   ~Workload();
   Workload(const Workload&) = delete;
   Workload& operator=(const Workload&) = delete;
@@ -84,10 +92,12 @@ class Workload {
   void on_refused(TimeNs now);
   void on_reap(TimeNs now);
   void schedule();
+  void refuse(Place place, Error why);
 
   Fabric& fabric_;
   std::vector<Source> sources_;
   WorkloadListener& listener_;
+  const WorkloadLimits limits_;
   std::list<Running> running_;
   std::vector<std::unique_ptr<Flow>> ended_;      // freed in an event of their own
   std::vector<std::pair<Place, Error>> refused_;  // flows that could not start

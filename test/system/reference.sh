@@ -14,6 +14,7 @@ test_case "each file of a mount is in the reference, and each line matches a fil
 mounted -o uplink=127.94.$(($$ / 250 % 250)).$(($$ % 250 + 1))
 echo down >"$debug/links/mb_0-sw_0/state"
 for flow in a b; do echo "$flow write mb_0 mb_1 timeout=0" >"$debug/traffic/start"; done
+for load in a b; do echo "$load pattern=permutation size=1 timeout=0" >"$debug/loads/start"; done
 for fault in a b; do echo "$fault drop mb_0-sw_0" >"$debug/inject/add"; done
 for device in mb_0 mb_1; do echo aimd >"$ib/$device/pcc/algo"; done
 awk -F'[|`]' '/^## /{dir=substr($0, 4)} /^\| `/{print dir "/" $3}' "$page" >"$dir/patterns"

@@ -124,6 +124,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
   traffic_ = std::make_unique<Traffic>(
       Traffic::Parts{*engine_, *fabric_, *tree_, *files_, loop_, debug + "/traffic",
                      [this](const std::string& line) { log(LogLevel::kWarning, line); }});
+  loads_ = std::make_unique<Loads>(Loads::Parts{*engine_, *fabric_, *tree_, debug + "/loads"});
   inject_ = std::make_unique<Inject>(*tree_, debug + "/inject", *engine_, *fabric_, knobs);
   add_reset_file(*tree_, debug, *engine_, reset_parts(std::move(drop_clients)));
   add_reference_file(*tree_, debug);
@@ -196,17 +197,24 @@ ResetParts Instance::reset_parts(std::function<void()> drop_clients) {
       [this](const Operation&, Answer<void> answer) { pcc_->reset(std::move(answer)); });
   parts.before.push_back([this](const Operation&, Answer<void> answer) {
     traffic_->begin_reset();
+    loads_->begin_reset();
     answer({});
   });
   parts.before.push_back([this](const Operation&, Answer<void> answer) {
     mads_->drop_clients();
     answer({});
   });
-  parts.on_core.push_back([this] { traffic_->stop_all(); });
+  parts.on_core.push_back([this] {
+    traffic_->stop_all();
+    loads_->stop_all();
+  });
   parts.on_core.push_back([this] { mads_->reset(); });
   parts.on_core.push_back([this] { inject_->clear_all(); });
   parts.on_core.push_back([this] { fabric_->reset(); });
-  parts.after.push_back([this] { traffic_->finish_reset(); });
+  parts.after.push_back([this] {
+    traffic_->finish_reset();
+    loads_->finish_reset();
+  });
   parts.after.push_back([this] { mads_->finish_reset(); });
   parts.after.push_back([this] { inject_->finish_reset(); });
   parts.after.push_back([this] { pcc_->finish_reset(); });

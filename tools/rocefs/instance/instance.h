@@ -27,6 +27,7 @@
 #include "rdma/tree/inject.h"
 #include "rdma/tree/pci_driver.h"
 #include "rdma/uplink/uplink_addresses.h"
+#include "rdma/workload/loads.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/instance/connections.h"
 #include "tools/rocefs/instance/mads.h"
@@ -87,7 +88,10 @@ class Instance {
   // Call in this order: stop_engine() finishes files that are being written and stops the engine,
   // end_traffic() frees the flows.
   void stop_engine();
-  void end_traffic() { traffic_.reset(); }
+  void end_traffic() {
+    loads_.reset();
+    traffic_.reset();
+  }
 
  private:
   Instance(const Config& config, const Options& options);
@@ -117,6 +121,7 @@ class Instance {
   std::unique_ptr<PciDriver> driver_;
   std::unique_ptr<ClockFiles> clock_files_;
   std::unique_ptr<Traffic> traffic_;
+  std::unique_ptr<Loads> loads_;
   std::unique_ptr<Inject> inject_;
   std::shared_ptr<CaptureFile> capture_;
   std::unique_ptr<CallerFiles> files_;
