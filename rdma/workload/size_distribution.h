@@ -26,11 +26,11 @@ class SizeDistribution {
   // Distribution of that name, or of a file. The reason of a failure names the file.
   static Result<SizeDistribution> read(const std::string& name, const std::string& directory);
 
-  // The size below which the fraction `u` of all flows are, in octets, at least 1. 0 <= u < 1.
+  // The size below which the fraction `u` of all flows are, in octets, at least 1. 0 <= u <= 1.
   uint64_t at(double u) const;
   // In octets.
   double mean() const;
-  uint64_t largest() const { return static_cast<uint64_t>(points_.back().size); }
+  uint64_t largest() const { return at(1); }
 
  private:
   struct Point {

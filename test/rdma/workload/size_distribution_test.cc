@@ -58,6 +58,7 @@ TEST_CASE("sizes: a file's distribution may be in percent or in fractions") {
     CHECK(sizes->at(0.999) == 9000);
   }
   CHECK(SizeDistribution::fixed(64).at(0.3) == 64);
+  CHECK(SizeDistribution::parse("1 0\n2.5 1\n")->largest() == 3);
   CHECK(SizeDistribution::fixed(64).mean() == 64);
 }
 
