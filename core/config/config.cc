@@ -142,7 +142,8 @@ class Reader {
     } else if (kind == "port" && !second.empty() && extra.empty()) {
       enter_port(first, second);
     } else if (kind == "switch" && second.empty()) {
-      if (claim_name(first)) topology_.switches.push_back({first});
+      claim_name(first);
+      topology_.switches.push_back({first});  // with a name or not: its keys follow
     } else if (kind == "uplink" && second.empty()) {
       if (!claim_name(first)) return;
       topology_.uplinks.push_back({.name = first, .line = line_});
@@ -231,6 +232,7 @@ class Reader {
     if (kind_ == "nic") return take_nic(key, value);
     if (kind_ == "device") return take_device(topology_.devices.back(), key, value);
     if (kind_ == "port") return take_port(*port_, key, value);
+    if (kind_ == "switch") return set_switch_key(topology_.switches.back(), key, value);
     if (kind_ == "link") return set_link_key(topology_.links.back(), key, value);
     if (kind_ == "uplink") return set_uplink_key(topology_.uplinks.back(), key, value);
     if (kind_ == "topology") return set_shape_key(shape_, key, value);

@@ -6,9 +6,9 @@
 //   [port NAME 2]      netdev=, mac=, ip=, ip6=, mtu= of the second port  (all optional)
 //   [nic]              mgmt=default|none: whether management links have addresses at first,
 //                      mad_semantics=doc|ofed4|ofed25: how SA requests are limited
-//   [switch NAME]
+//   [switch NAME]      buffer=12M
 //   [uplink NAME]      gso=off|on  (optional): where the fabric is joined to the kernel's network
-//   [link A B]         rate=10G, delay=1us, loss=0, buffer=12M, state=up|down  (all optional)
+//   [link A B]         rate=10G, delay=1us, loss=0, buffer=1T, ingress_buffer=1T, state=up|down
 //   [knobs]            PATH = VALUE, as if echoed into PATH below the mount point
 //   [sim], [flows], …  a run: see core/config/scenario.h. A mount starts nothing of it
 //

@@ -152,6 +152,21 @@ Result<void> set_ipv6(const std::string& text, std::optional<std::array<uint8_t,
   return {};
 }
 
+namespace {
+
+Result<void> set_buffer(std::string_view key, std::string_view value, uint64_t& octets) {
+  Result<void> kept = keep(key, parse_size(value), octets);
+  if (kept && octets > kMaxBuffer) return errorf(EINVAL, "{}={} is larger than 1T", key, value);
+  return kept;
+}
+
+}  // namespace
+
+Result<void> set_switch_key(SwitchSpec& one, std::string_view key, std::string_view value) {
+  if (key == "buffer") return set_buffer(key, value, one.buffer_bytes);
+  return errorf(EINVAL, "unknown key {} in [switch]: buffer is wanted", key);
+}
+
 Result<void> set_link_key(LinkSpec& link, std::string_view key, std::string_view value) {
   if (key == "rate") {
     Result<void> kept = keep(key, parse_rate(value), link.rate_bps);
@@ -168,13 +183,8 @@ Result<void> set_link_key(LinkSpec& link, std::string_view key, std::string_view
     return kept;
   }
   if (key == "loss") return keep(key, parse_probability(value), link.loss);
-  if (key == "buffer") {
-    Result<void> kept = keep(key, parse_size(value), link.buffer_bytes);
-    if (kept && link.buffer_bytes > uint64_t{1} << 40) {
-      return errorf(EINVAL, "buffer={} is larger than 1T", value);
-    }
-    return kept;
-  }
+  if (key == "buffer") return set_buffer(key, value, link.buffer_bytes);
+  if (key == "ingress_buffer") return set_buffer(key, value, link.ingress_buffer_bytes);
   if (key == "state") {
     if (value != "up" && value != "down") {
       return errorf(EINVAL, "state={}: up or down is wanted", value);
@@ -182,7 +192,9 @@ Result<void> set_link_key(LinkSpec& link, std::string_view key, std::string_view
     link.up = value == "up";
     return {};
   }
-  return errorf(EINVAL, "unknown key {} in [link]: rate, delay, loss, buffer or state is wanted",
+  return errorf(EINVAL,
+                "unknown key {} in [link]: rate, delay, loss, buffer, ingress_buffer or state is "
+                "wanted",
                 key);
 }
 

@@ -41,7 +41,10 @@ std::optional<PortName> parse_port_name(std::string_view text);
 
 struct SwitchSpec {
   std::string name;
+  uint64_t buffer_bytes = 12 << 20;  // its memory
 };
+// Most octets of a buffer; a link's default, which leaves the limit to the switch.
+inline constexpr uint64_t kMaxBuffer = uint64_t{1} << 40;
 // Most cables of a switch. A management datagram has an octet for a port number, and 255 means all
 // ports (IBTA volume 1, 14.2.5.6 and 16.1.3.5).
 inline constexpr uint8_t kMaxSwitchPorts = 254;
@@ -59,7 +62,8 @@ struct LinkSpec {
   uint64_t rate_bps = 10'000'000'000;
   TimeNs delay_ns = kMicrosecond;
   double loss = 0;
-  uint64_t buffer_bytes = 12 << 20;
+  uint64_t buffer_bytes = kMaxBuffer;          // of the switch that transmits on a direction
+  uint64_t ingress_buffer_bytes = kMaxBuffer;  // of the switch that it leads into
   bool up = true;
   unsigned parallel = 1;  // number among the cables between the same two switches
 };
@@ -94,8 +98,10 @@ DeviceSpec nth_device(std::string name, size_t n);
 // The default second port of the n-th device: 10.77.1.n in the first block.
 PortSpec second_port(size_t n);
 
-// Sets a cable's key of the ini file: rate=, delay=, loss=, buffer=, state=. EINVAL for other keys
-// and invalid values.
+// Sets a switch's key of the ini file: buffer=. EINVAL for other keys and invalid values, here and
+// below.
+Result<void> set_switch_key(SwitchSpec& one, std::string_view key, std::string_view value);
+// Sets a cable's key: rate=, delay=, loss=, buffer=, ingress_buffer=, state=.
 Result<void> set_link_key(LinkSpec& link, std::string_view key, std::string_view value);
 // Sets an uplink's key: gso=.
 Result<void> set_uplink_key(UplinkSpec& uplink, std::string_view key, std::string_view value);

@@ -129,7 +129,9 @@ class ShapeBuilder {
     return errorf(EINVAL, "hosts={} do not spread evenly over {} {}", hosts(), groups, what);
   }
 
-  void add_switch(std::string name) { topology_.switches.push_back({std::move(name)}); }
+  void add_switch(const std::string& name) {
+    topology_.switches.emplace_back(shape_.hub).name = name;
+  }
 
   void cable(const std::string& a, const std::string& b, const LinkSpec& like, uint64_t count = 1) {
     for (uint64_t i = 1; i <= count; ++i) {
@@ -249,9 +251,8 @@ Result<void> set_shape_key(Shape& shape, std::string_view key, std::string_view 
   if (key == "k") return set_k(value, shape.k);
   if (key == "mtu") return set_mtu(value, shape.mtu);
   if (key == "reconverge") return set_reconverge(value, shape.reconverge);
-  if (key == "rate" || key == "delay" || key == "buffer") {
-    return set_link_key(shape.cable, key, value);
-  }
+  if (key == "buffer") return set_switch_key(shape.hub, key, value);
+  if (key == "rate" || key == "delay") return set_link_key(shape.cable, key, value);
   if (key == "agg_rate") return set_layer_key(shape.agg, "rate", key, value);
   if (key == "agg_delay") return set_layer_key(shape.agg, "delay", key, value);
   if (key == "core_rate") return set_layer_key(shape.core, "rate", key, value);

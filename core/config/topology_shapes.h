@@ -28,14 +28,16 @@ struct ShapeLayer {
 };
 
 // The keys of [topology]: kind=, hosts=N, mtu=; leaves=N, spines=N, nics=R of a leaf-spine, k=N of
-// a fat-tree; rate=, delay=, buffer= of the hosts' cables; agg_rate=, agg_delay= of the cables
-// between edge and aggregation switches, core_rate=, core_delay= of those above, cables=N between
-// each two switches; reconverge=TIME, after which routes follow a change of such a cable.
+// a fat-tree; buffer= of the switches; rate=, delay= of the hosts' cables; agg_rate=, agg_delay= of
+// the cables between edge and aggregation switches, core_rate=, core_delay= of those above,
+// cables=N between each two switches; reconverge=TIME, after which routes follow a change of such a
+// cable.
 struct Shape {
   std::string kind;
   std::optional<uint64_t> hosts;  // default: 2, or a full fat-tree
   uint64_t leaves = 2, spines = 2;
   std::optional<uint64_t> k, nics, cables;
+  SwitchSpec hub;  // without a name
   LinkSpec cable;  // without ends
   ShapeLayer agg, core;
   uint32_t mtu = 4096;

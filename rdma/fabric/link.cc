@@ -158,6 +158,7 @@ LinkParameters Link::parameters_of(std::span<const KnobValue> values) {
   next.delay_ns = static_cast<TimeNs>(number(knob_index(kLinkKnobs, "delay")));
   next.loss = std::get<double>(values[knob_index(kLinkKnobs, "loss")]);
   next.buffer_bytes = number(knob_index(kLinkKnobs, "buffer"));
+  next.ingress_buffer_bytes = number(knob_index(kLinkKnobs, "ingress_buffer"));
   next.up = number(knob_index(kLinkKnobs, "state")) == 1;
   next.capture = number(knob_index(kLinkKnobs, "capture")) == 1;
   return next;
@@ -198,9 +199,13 @@ void Link::turned() {
 }
 
 std::vector<KnobValue> Link::values_of(const LinkParameters& parameters) {
-  return {parameters.rate_bps,     static_cast<uint64_t>(parameters.delay_ns),
-          parameters.loss,         parameters.buffer_bytes,
-          uint64_t{parameters.up}, uint64_t{parameters.capture}};
+  return {parameters.rate_bps,
+          static_cast<uint64_t>(parameters.delay_ns),
+          parameters.loss,
+          parameters.buffer_bytes,
+          parameters.ingress_buffer_bytes,
+          uint64_t{parameters.up},
+          uint64_t{parameters.capture}};
 }
 
 }  // namespace rocefs

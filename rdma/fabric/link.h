@@ -64,9 +64,9 @@ struct LinkParameters {
   uint64_t rate_bps = 0;
   TimeNs delay_ns = 0;
   double loss = 0;
-  // Octets that may be stored in a switch for this direction: in the egress queues if a switch
-  // transmits on it, received through it if it leads into a switch.
-  uint64_t buffer_bytes = 0;
+  // Octets that may wait in the switch that transmits on this direction, and those received on it
+  // that may be stored in the switch that it leads into.
+  uint64_t buffer_bytes = uint64_t{1} << 40, ingress_buffer_bytes = uint64_t{1} << 40;
   bool up = true;
   bool capture = false;
 };
@@ -77,9 +77,12 @@ inline constexpr KnobRow kLinkKnobs[] = {
     {"delay", KnobType::kDuration, 0, 10'000'000'000, "1us", "", "s", "propagation delay"},
     {"loss", KnobType::kProbability, 0, 1, "0", "", "",
      "probability that a packet is lost on this direction"},
-    {"buffer", KnobType::kSize, 0, uint64_t{1} << 40, "12M", "", "byte",
-     "octets that may be stored in the switch for this direction, before or after it; initially "
+    {"buffer", KnobType::kSize, 0, uint64_t{1} << 40, "1T", "", "byte",
+     "octets that may wait in the switch which transmits on this direction; 1T leaves the limit to "
      "the switch's buffer"},
+    {"ingress_buffer", KnobType::kSize, 0, uint64_t{1} << 40, "1T", "", "byte",
+     "octets received on this direction that may be stored in the switch which it leads into; 1T "
+     "leaves the limit to the switch's buffer"},
     {"state", KnobType::kWord, 0, 0, "up", "down up", "",
      "down: packets transmitted or in flight are lost"},
     {"capture", KnobType::kBool, 0, 0, "0", "", "",

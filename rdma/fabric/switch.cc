@@ -317,7 +317,7 @@ uint64_t Switch::headroom_for(const SwitchSettings& settings, uint64_t needed) c
 void Switch::make_plan() {
   uint64_t reserved = 0;
   for (auto& port : ports_) {
-    port->ingress_limit = port->in->parameters().buffer_bytes;
+    port->ingress_limit = port->in->parameters().ingress_buffer_bytes;
     port->queued_limit = port->out->parameters().buffer_bytes;
     port->headroom_needed = headroom_of(port->in->parameters(), port->out->parameters());
     port->headroom = headroom_for(settings_, port->headroom_needed);

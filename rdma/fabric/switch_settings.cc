@@ -24,7 +24,13 @@ SwitchSettings SwitchSettings::of(std::span<const KnobValue> values) {
 }
 
 SwitchSettings SwitchSettings::initial() {
-  return of(initial_values(kSwitchKnobs));
+  return of(rocefs::initial_values(kSwitchKnobs));
+}
+
+std::vector<KnobValue> SwitchSettings::initial_values(uint64_t buffer) {
+  std::vector<KnobValue> values = rocefs::initial_values(kSwitchKnobs);
+  values[knob_index(kSwitchKnobs, "buffer/size")] = buffer;
+  return values;
 }
 
 // PAUSE waits for the packet in transmission, is transmitted and travels; until its effect travels

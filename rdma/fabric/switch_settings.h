@@ -58,8 +58,9 @@ struct SwitchSettings {
 
   // In the order of kSwitchKnobs.
   static SwitchSettings of(std::span<const KnobValue> values);
-  // The rows' initial values.
+  // The rows' initial values, and such with a buffer of so many octets.
   static SwitchSettings initial();
+  static std::vector<KnobValue> initial_values(uint64_t buffer);
 };
 
 // Octets that may still arrive through `in` once the switch has decided to send PAUSE through

@@ -18,6 +18,7 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
     auto number = static_cast<uint32_t>(switches_.size());
     switches_.push_back(
         std::make_unique<Switch>(spec.name, number, destinations(), seed, counters().unroutable));
+    switches_.back()->apply(SwitchSettings::initial_values(spec.buffer_bytes));
     switch_names_.add(*switches_.back());
   }
   for (const UplinkSpec& spec : topology.uplinks) {
@@ -113,7 +114,9 @@ const std::string& Fabric::far_end(const Link& link) const {
 }
 
 Link& Fabric::add_link(const std::string& from, const std::string& to, const LinkSpec& spec) {
-  LinkParameters parameters{spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes, spec.up};
+  LinkParameters parameters{
+      spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes, spec.ingress_buffer_bytes,
+      spec.up};
   auto id = static_cast<uint32_t>(links_.size());
   links_.push_back(std::make_unique<Link>(link_name(from, to, spec.parallel), id, parameters,
                                           seed(), scheduler(), trace()));

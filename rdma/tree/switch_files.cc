@@ -73,7 +73,9 @@ void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Fabric
 
 void add_switch(Tree& tree, const std::string& directory, Switch& one, Fabric& fabric,
                 Engine& engine) {
-  add_knob_files(tree, directory, std::make_shared<KnobSet>(kSwitchKnobs, engine, &one));
+  add_knob_files(tree, directory,
+                 std::make_shared<KnobSet>(kSwitchKnobs, engine, &one,
+                                           SwitchSettings::initial_values(one.settings().buffer)));
   add_reading(tree, directory + "/buffer/used", one.used(), "octets that the switch stores now");
   add_counter_files(tree, directory, kRoomCounters, one.drops());
   add_peak(tree, directory, kBufferPeak, engine, one.peak(), one.used());

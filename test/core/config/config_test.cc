@@ -33,7 +33,8 @@ TEST_CASE("config: a file can set every value of a topology") {
       "mad_semantics=ofed4\n[device "
       "mlx5_0]\npci=0001:0A:1f.7\nnetdev=eth0\nmac=02:00:00:00:00:aB\nip=192.168.0.9\n"
       "ip6=2001:db8::9\nmtu=256\nports=1\n[device b]\n[switch s.1]\n"
-      "[link mlx5_0 s.1]\nrate=100G\ndelay=1.5us\nloss=1e-3\nbuffer=64K\nstate=down\n[link s.1 b]\n"
+      "buffer=1M\n[link mlx5_0 s.1]\nrate=100G\ndelay=1.5us\nloss=1e-3\nbuffer=64K\n"
+      "ingress_buffer=32K\nstate=down\n[link s.1 b]\n"
       "[knobs]\nx/y = 1 2\n",
       "f");
   REQUIRE(config);
@@ -60,12 +61,14 @@ TEST_CASE("config: a file can set every value of a topology") {
   CHECK(link.delay_ns == 1500);
   CHECK(link.loss == 0.001);
   CHECK(link.buffer_bytes == 65536);
+  CHECK(link.ingress_buffer_bytes == 32768);
   CHECK_FALSE(link.up);
   CHECK(config->topology->switches.at(0).name == "s.1");
+  CHECK(config->topology->switches.at(0).buffer_bytes == 1 << 20);
   REQUIRE(config->knobs.size() == 1);
   CHECK(config->knobs[0].path == "x/y");
   CHECK(config->knobs[0].value == "1 2");
-  CHECK(config->knobs[0].line == 26);
+  CHECK(config->knobs[0].line == 28);
 }
 
 TEST_CASE("config: a file without devices, switches and links keeps the default topology") {
@@ -231,10 +234,24 @@ TEST_CASE("config: a link's values have the ranges of its knobs") {
   std::string link = "[device a]\n[device b]\n[link a b]\n";
   CHECK(refusal(link + "buffer=1T") == "accepted");
   CHECK(refusal(link + "buffer=2T") == "f:4: buffer=2T is larger than 1T");
+  CHECK(refusal(link + "ingress_buffer=2T") == "f:4: ingress_buffer=2T is larger than 1T");
   CHECK(refusal(link + "rate=999K") == "f:4: rate=999K is outside 1M to 10T");
   CHECK(refusal(link + "delay=11s") == "f:4: delay=11s is longer than 10s");
   CHECK(refusal(link + "loss=-0.1") == "f:4: loss: '-0.1' is outside 0 to 1");
   CHECK(refusal(link + "state=maybe") == "f:4: state=maybe: up or down is wanted");
+}
+
+TEST_CASE("config: a switch has a buffer, in a shape every switch the same") {
+  CHECK(refusal("[switch s]\nbuffer=2T") == "f:2: buffer=2T is larger than 1T");
+  CHECK(refusal("[switch /]\nbuffer=1M") == "f:1: '/' cannot be a name");
+  CHECK(refusal("[switch s]\nsize=1") == "f:2: unknown key size in [switch]: buffer is wanted");
+  CHECK(
+      refusal("[device a]\n[switch s]\nbuffer=1M\n[switch t]\nbuffer=2M\n[link a s]\n[link s t]") ==
+      "accepted");
+  Result<Config> shape = parse_config("[topology]\nkind=dumbbell\nbuffer=1M\n", "f");
+  REQUIRE(shape);
+  for (const SwitchSpec& one : shape->topology->switches) CHECK(one.buffer_bytes == 1 << 20);
+  for (const LinkSpec& one : shape->topology->links) CHECK(one.buffer_bytes == kMaxBuffer);
 }
 
 TEST_CASE("config: the identifiers of devices and ports are unique") {

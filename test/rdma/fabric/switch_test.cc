@@ -99,15 +99,17 @@ TEST_CASE("switch: the octets stored from each port, and their maximum") {
 
 TEST_CASE("switch: a drop is counted by the room that the packet lacked") {
   struct Case {
-    const char* link;  // has room for one packet
+    const char* link;
+    uint64_t LinkParameters::*limit;  // has room for one packet
     Counter RoomCounters::*room;
   };
   for (const Case& one :
-       {Case{"h1-s", &RoomCounters::ingress_buffer}, Case{"s-h3", &RoomCounters::egress_buffer}}) {
+       {Case{"h1-s", &LinkParameters::ingress_buffer_bytes, &RoomCounters::ingress_buffer},
+        Case{"s-h3", &LinkParameters::buffer_bytes, &RoomCounters::egress_buffer}}) {
     INFO(one.link);
     Star star(3);
     LinkParameters parameters = star.link(one.link).parameters();
-    parameters.buffer_bytes = 5000;
+    parameters.*one.limit = 5000;
     test::set(star.link(one.link), parameters);
     star.pause(3, 0);
     star.arrive(1, 3);
@@ -118,6 +120,17 @@ TEST_CASE("switch: a drop is counted by the room that the packet lacked") {
     CHECK(all == 1);
     CHECK(star.link(one.link).counters().overflowed.get() == 1);
   }
+}
+
+TEST_CASE("switch: a link's two buffers are those of the switches at its ends") {
+  Star star(3);
+  for (const char* name : {"h1-s", "s-h3"}) {
+    LinkParameters parameters = star.link(name).parameters();
+    (name[0] == 's' ? parameters.ingress_buffer_bytes : parameters.buffer_bytes) = 0;
+    test::set(star.link(name), parameters);
+  }
+  star.arrive(1, 3);
+  CHECK(star.dropped() == 0);
 }
 
 TEST_CASE("switch: without PFC, a packet that finds the buffer full lacked that") {

@@ -29,7 +29,7 @@ Watch::Script once(Meddle meddle) {
 
 void set_buffer(Link& link, uint64_t bytes) {
   LinkParameters parameters = link.parameters();
-  parameters.buffer_bytes = bytes;
+  parameters.buffer_bytes = parameters.ingress_buffer_bytes = bytes;
   set(link, parameters);
 }
 
