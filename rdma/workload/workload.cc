@@ -33,6 +33,18 @@ void Workload::begin() {
   if (over()) listener_.loads_over();
 }
 
+void Workload::remove_running() {
+  refused_.clear();
+  fabric_.scheduler().cancel(refuse_);
+  while (!running_.empty()) {
+    Place place = running_.begin();
+    place->flow->stop();
+    LoadFlow flow = told(*place);
+    flow.removed = true;
+    settle(place, std::move(flow));
+  }
+}
+
 void Workload::stop() {
   for (Source& source : sources_) source.load.flows = 0;
   refused_.clear();
@@ -84,8 +96,8 @@ void Workload::on_due(TimeNs now) {
 }
 
 LoadFlow Workload::told(const Running& one) const {
-  return {one.source->load,          one.number, one.what,  one.start,
-          fabric_.scheduler().now(), {},         *one.stats};
+  return {one.source->load,          one.number, one.what, one.start,
+          fabric_.scheduler().now(), {},         false,    *one.stats};
 }
 
 void Workload::start_flow(Source& source, TimeNs now) {
@@ -118,10 +130,14 @@ void Workload::on_refused(TimeNs) {
   for (auto& [place, why] : std::exchange(refused_, {})) flow_ended(place, std::move(why));
 }
 
-// The flow may be what calls: it is freed later.
 void Workload::flow_ended(Place place, Result<void> result) {
   LoadFlow flow = told(*place);
   flow.result = std::move(result);
+  settle(place, std::move(flow));
+}
+
+// The flow may be what calls: it is freed later.
+void Workload::settle(Place place, LoadFlow flow) {
   listener_.load_flow_ended(flow);
   Pattern& pattern = *place->source->load.pattern;
   pattern.flow_ended(place->what, flow.end);

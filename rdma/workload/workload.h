@@ -24,13 +24,14 @@ struct LoadFlow {
   FlowStart what;
   TimeNs start = 0, end = 0;
   Result<void> result = {};  // of a flow that has ended
+  bool removed = false;      // by a reset, before it ended
   const FlowStats& stats;
 };
 
 class WorkloadListener {
  public:
   virtual ~WorkloadListener() = default;
-  // A flow has ended: well, or it failed.
+  // A flow has ended: well, or it failed, or a reset removed it.
   virtual void load_flow_ended(const LoadFlow& flow) = 0;
   virtual void load_round_ended(const Load& load, const RoundTimes& round) = 0;
   // All flows of all loads have ended. Called once, but after a stop().
@@ -52,6 +53,9 @@ class Workload {
   Workload& operator=(const Workload&) = delete;
 
   void begin();
+  // Removes the flows that run, as a reset does those of traffic/. What is to come starts at its
+  // time; what waits for a flow that was removed follows.
+  void remove_running();
   // Stops the flows that run, and starts no more; tells `listener` of none.
   void stop();
   // Calls `tell` with each flow that runs.
@@ -89,6 +93,7 @@ class Workload {
   void on_due(TimeNs now);
   void start_flow(Source& source, TimeNs now);
   void flow_ended(Place place, Result<void> result);
+  void settle(Place place, LoadFlow flow);
   void on_refused(TimeNs now);
   void on_reap(TimeNs now);
   void schedule();

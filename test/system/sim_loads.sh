@@ -65,6 +65,26 @@ sim "$dir/lossy.ini" >"$dir/table" 2>"$dir/err" || status=$?
 expect 1 "$status" "the status"
 grep -q "2 flows of loads of the run failed, at first traced" "$dir/err" || fail "$(cat "$dir/err")"
 
+test_case "a reset removes the flows of a load that run, and those to come start"
+cat >"$dir/reset.ini" <<'INI'
+[topology]
+kind = star
+hosts = 4
+rate = 10G
+[load big]
+pattern = trace
+file = big.csv
+[at]
+50us = kernel/debug/rocefs/reset=1
+INI
+printf '1us,h0,h1,100M\n2us,h2,h1,100M\n60us,h2,h3,4K\n' >"$dir/big.csv"
+status=0
+sim "$dir/reset.ini" --out "$dir/reset" >"$dir/table" 2>"$dir/err" || status=$?
+expect 1 "$status" "the status: $(cat "$dir/table" "$dir/err")"
+expect 'big.0,"removed" big.1,"removed" big.2,"done"' \
+  "$(awk -F, 'NR > 2 {print $2 "," $NF}' "$dir/reset/flows.csv" | xargs -d '\n')" "the flows"
+grep -q "2 flows of loads of the run failed, at first big.0: removed" "$dir/err" || fail "$(cat "$dir/err")"
+
 test_case "a load that cannot be is refused with its line"
 refused "9: load: 1.4 of a host's rate cannot be" "s/load = 0.4/load = 1.4/"
 refused "7: [load web]: cdf: " "s/sizes.txt/none.txt/"

@@ -378,3 +378,31 @@ TEST_CASE("load: what cannot be is refused") {
   CHECK(why_not({{"pattern", "all-to-all"}}) == "size= is wanted");
   CHECK(why_not({{"pattern", "all-to-all"}, {"size", "0"}}) == "size=0 is outside 1 to 1073741784");
 }
+
+TEST_CASE("load: a reset removes the flows that run, and a collective goes on") {
+  struct Ends final : WorkloadListener {
+    std::vector<TimeNs> removed, done;
+    size_t rounds = 0;
+    void load_flow_ended(const LoadFlow& flow) override {
+      (flow.removed ? removed : done).push_back(flow.end);
+    }
+    void load_round_ended(const Load&, const RoundTimes&) override { ++rounds; }
+  } ends;
+  World world(1, star(4, kRate));
+  Result<Load> load = load_of({{"pattern", "permutation"}, {"size", "1M"}, {"rounds", "2"}}, 4);
+  REQUIRE(load);
+  std::vector<Load> loads;
+  loads.push_back(std::move(*load));
+  Workload workload(world.fabric, std::move(loads), ends);
+  workload.begin();
+  while (world.scheduler.run_one(100 * kMicrosecond)) {
+  }  // a flow takes 0.8 ms
+  REQUIRE(world.outstanding.flows == 4);
+  workload.remove_running();
+  CHECK(world.outstanding.flows == 0);
+  CHECK(ends.removed == std::vector<TimeNs>(4, world.scheduler.now()));
+  CHECK(ends.rounds == 1);
+  while (!workload.over()) REQUIRE(world.scheduler.run_one(kSecond));
+  CHECK(ends.done.size() == 4);
+  CHECK(ends.rounds == 2);
+}

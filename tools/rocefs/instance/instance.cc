@@ -207,6 +207,7 @@ ResetParts Instance::reset_parts(std::function<void()> drop_clients) {
   parts.on_core.push_back([this] {
     traffic_->stop_all();
     loads_->stop_all();
+    if (on_reset_) on_reset_();
   });
   parts.on_core.push_back([this] { mads_->reset(); });
   parts.on_core.push_back([this] { inject_->clear_all(); });

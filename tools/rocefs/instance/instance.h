@@ -67,6 +67,9 @@ class Instance {
   // Stores `settings` before the engine starts; a path may be a pattern (core/tree/glob.h). The
   // reason of a failure is FILE:LINE: PATH: WHY.
   std::optional<Failure> apply(const std::vector<KnobSetting>& settings);
+  // Runs `ended` at a reset, on the core thread, when flows of traffic/ have ended: for flows that
+  // are not there. Before the engine starts.
+  void on_reset(std::function<void()> ended) { on_reset_ = std::move(ended); }
   // Makes the present values the defaults that a reset restores.
   void keep_as_defaults();
 
@@ -125,6 +128,7 @@ class Instance {
   std::unique_ptr<Inject> inject_;
   std::shared_ptr<CaptureFile> capture_;
   std::unique_ptr<CallerFiles> files_;
+  std::function<void()> on_reset_;  // core thread; may be empty
 };
 
 }  // namespace rocefs

@@ -64,12 +64,17 @@ void LoadRun::begin(FlowSink& sink) {
 }
 
 void LoadRun::load_flow_ended(const LoadFlow& flow) {
-  if (flow.result) return tell(flow, FlowRecord::State::kDone);
+  using State = FlowRecord::State;
+  if (flow.result && !flow.removed) return tell(flow, State::kDone);
   if (totals_.failed++ == 0) {
-    totals_.first_failure =
-        fmt::format("{}.{}: {}", flow.load.name, flow.number, flow.result.error().reason);
+    totals_.first_failure = fmt::format("{}.{}: {}", flow.load.name, flow.number,
+                                        flow.removed ? "removed" : flow.result.error().reason);
   }
-  tell(flow, FlowRecord::State::kFailed);
+  tell(flow, flow.removed ? State::kRemoved : State::kFailed);
+}
+
+void LoadRun::remove_running() {
+  if (workload_) workload_->remove_running();
 }
 
 void LoadRun::cut_off() {

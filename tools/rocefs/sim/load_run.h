@@ -23,7 +23,7 @@ struct LoadRounds {
 
 struct LoadTotals {
   std::vector<LoadRounds> rounds;
-  uint64_t failed = 0;        // flows
+  uint64_t failed = 0;        // flows, and those that a reset removed
   std::string first_failure;  // NAME: WHY
 };
 
@@ -51,6 +51,8 @@ class LoadRun final : private WorkloadListener {
   // Flows of the whole run, as far as it can be told at `now`.
   uint64_t expected(TimeNs now) const { return workload_ ? workload_->expected(now) : 0; }
   const LoadTotals& totals() const { return totals_; }
+  // Core thread, at a reset: removes the flows that run.
+  void remove_running();
   // Core thread: tells of the flows that still run, and stops them.
   void cut_off();
 

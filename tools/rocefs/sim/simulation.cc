@@ -131,6 +131,7 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
 
 std::optional<Failure> Simulation::add_loads(const Scenario::Variant* variant, uint64_t seed) {
   loads_.emplace(config_, instance_->fabric(), *ideal_);
+  instance_->on_reset([this] { loads_->remove_running(); });
   std::optional<LoadRun::Refusal> refusal = loads_->build(variant, seed);
   return refusal ? std::optional(failed(refusal->line, refusal->why)) : std::nullopt;
 }
