@@ -113,6 +113,7 @@ class KnobSet {
   // thread. Without a Merge, the stored value replaces the present one.
   using Merge = std::function<Result<KnobValue>(const KnobValue& present, const KnobValue& stored)>;
   void set_merge(size_t index, Merge merge) { merges_[index] = std::move(merge); }
+  bool merges(size_t index) const { return merges_.contains(index); }
   // Control thread: the row's file, which is notified after each change of the published value.
   void set_file(size_t index, std::weak_ptr<Attribute> file);
 

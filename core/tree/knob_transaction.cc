@@ -1,27 +1,23 @@
 #include "core/tree/knob_transaction.h"
 
 #include <algorithm>
-#include <cerrno>
+#include <numeric>
 #include <utility>
 
 namespace rocefs {
-namespace {
-
-Error refusal(const KnobChange& change, const Error& why) {
-  if (change.path.empty()) return why;
-  return errorf(why.code, "{}: {}", change.path, why.reason);
-}
-
-}  // namespace
 
 // Consequences may have consequences. Each knob changes once, so this ends.
 KnobTransaction::KnobTransaction(std::vector<KnobChange> changes) : changes_(std::move(changes)) {
+  causes_.resize(changes_.size());
+  std::iota(causes_.begin(), causes_.end(), 0);
   for (size_t i = 0; i < changes_.size(); ++i) {
     const auto& known = changes_[i].set->consequences_;
     auto consequences = known.find(changes_[i].index);
     if (consequences == known.end()) continue;
     for (KnobChange& change : consequences->second(changes_[i].value)) {
-      if (!this->changes(*change.set, change.index)) changes_.push_back(std::move(change));
+      if (this->changes(*change.set, change.index)) continue;
+      changes_.push_back(std::move(change));
+      causes_.push_back(causes_[i]);
     }
   }
 }
@@ -32,9 +28,16 @@ bool KnobTransaction::changes(const KnobSet& set, size_t index) const {
   });
 }
 
+Error KnobTransaction::refuse(size_t change, const Error& why) {
+  refused_ = causes_[change];
+  const std::string& path = changes_[change].path;
+  return path.empty() ? why : errorf(why.code, "{}: {}", path, why.reason);
+}
+
 Result<void> KnobTransaction::check() {
   proposals_.clear();
-  for (KnobChange& change : changes_) {
+  for (size_t i = 0; i < changes_.size(); ++i) {
+    KnobChange& change = changes_[i];
     auto of_set = [&](const Proposal& proposal) { return proposal.set == change.set.get(); };
     auto proposal = std::find_if(proposals_.begin(), proposals_.end(), of_set);
     if (proposal == proposals_.end()) {
@@ -44,7 +47,7 @@ Result<void> KnobTransaction::check() {
     auto merge = change.set->merges_.find(change.index);
     if (std::exchange(change.merges, false) && merge != change.set->merges_.end()) {
       Result<KnobValue> merged = merge->second(value, change.value);
-      if (!merged) return refusal(change, merged.error());
+      if (!merged) return refuse(i, merged.error());
       change.value = std::move(*merged);
     }
     value = change.value;
@@ -56,7 +59,7 @@ Result<void> KnobTransaction::check() {
     auto first = std::find_if(changes_.begin(), changes_.end(), [&](const KnobChange& change) {
       return change.set.get() == proposal.set;
     });
-    return refusal(*first, checked.error());
+    return refuse(static_cast<size_t>(first - changes_.begin()), checked.error());
   }
   return {};
 }

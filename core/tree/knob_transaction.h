@@ -28,6 +28,9 @@ class KnobTransaction {
 
   // Core thread: calls every owner's check() of the final combination of its set.
   Result<void> check();
+  // Index of the change that check() has refused, as given: for a consequence, of its cause; for
+  // several of a set that do not go together, the first.
+  size_t refused() const { return refused_; }
   // Core thread, after a successful check() and with no other transaction between the two.
   void apply();
   // Control thread, after apply().
@@ -40,8 +43,11 @@ class KnobTransaction {
   };
 
   bool changes(const KnobSet& set, size_t index) const;
+  Error refuse(size_t change, const Error& why);
 
   std::vector<KnobChange> changes_;
+  std::vector<size_t> causes_;  // of changes_: indices of those given
+  size_t refused_ = 0;
   std::vector<Proposal> proposals_;  // core thread
 };
 

@@ -3,6 +3,7 @@
 # exit status 2, and mounts nothing.
 . "$(dirname "$0")/lib/common.bash"
 ini=$dir/net.ini
+ecn=kernel/debug/rocefs/fabric/sw_0/ecn
 refused() {  # TEXT LINE REASON
   printf '%b' "$1" >"$ini"
   local said status=0
@@ -67,10 +68,25 @@ refused '[device a]\n[switch s]\n[switch t]\n[link a s]\n[link a t]\n' 5 'the po
 refused '[device a]\n[device b]\nip = 10.77.0.1\n[link a b]\n' 2 'b has the ip of another port'
 refused '[knobs]\nclass/nothing = 1\n' 2 'class/nothing: no knob has this path'
 refused '[knobs]\nkernel/debug/rocefs/links/mb_0-sw_0/loss = 7\n' 2 "kernel/debug/rocefs/links/mb_0-sw_0/loss: '7' is outside 0 to 1"
+refused "[knobs]\n$ecn/kmin = 3M\n" 2 "$ecn/kmin: ecn/kmin 3145728 is above ecn/kmax 204800"
+refused "[knobs]\n$ecn/kmax = 4M\n$ecn/pmax = 7\n$ecn/kmin = 3M\n" 3 "$ecn/pmax: '7' is outside 0 to 1"
+refused "[knobs]\nclass/infiniband/mb_?/cfr/enable = maybe\n" 2 "class/infiniband/mb_?/cfr/enable: class/infiniband/mb_0/cfr/enable: 'maybe' is neither 1 nor 0"
 refused "[device a]\nnetdev = $(printf 'x%.0s' $(seq 300))\n" 2 'longer than 197 characters'
 refused '[clock]\nmode = virtual\ndilation = 3\n' 3 'dilation requires the real clock'
 refused '[clock]\nmode = virtual\n[device a]\n[uplink u]\n[link a u]\n' 4 "uplink u: the kernel's network needs the real clock"
 refused '[device a/b]\n' 1 "'a/b' cannot be a name"
+
+test_case "knobs that are valid together alone are taken in any order, and the last line of a knob counts"
+for lines in "sw_0/ecn/kmin = 3M|sw_0/ecn/kmax = 4M" "sw_0/ecn/kmax = 4M|sw_0/ecn/kmin = 3M" \
+  "sw_?/ecn/kmin = 1K|*/ecn/kmax = 2K|sw_0/ecn/kmin = 3M|sw_0/ecn/kmax = 4M"; do
+  { echo "[knobs]"; tr '|' '\n' <<<"$lines" | sed "s|^|${ecn%/sw_0/ecn}/|"; } >"$dir/together.ini"
+  mounted -o clock=virtual,config="$dir/together.ini"
+  expect "3M 4M" "$(cat "$mnt/$ecn"/{kmin,kmax} | xargs)" "$lines"
+  echo 5M >"$mnt/$ecn/kmax"
+  echo 1 >"$debug/reset"
+  expect "3M 4M" "$(cat "$mnt/$ecn"/{kmin,kmax} | xargs)" "after a reset"
+  unmounted
+done
 
 test_case "an unreadable ini file is reported"
 status=0

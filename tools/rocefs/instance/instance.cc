@@ -1,5 +1,6 @@
 #include "tools/rocefs/instance/instance.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "core/base/clock.h"
@@ -18,6 +19,7 @@
 #include "rdma/tree/switch_files.h"
 #include "rdma/tree/uplink_files.h"
 #include "rdma/uplink/uplink.h"
+#include "tools/rocefs/instance/knob_settings.h"
 
 namespace rocefs {
 
@@ -251,15 +253,35 @@ Result<void> Instance::store_now(const std::string& path, const std::string& val
   return *result;
 }
 
+// A reason may name the path of a knob: of a pattern, which one.
+Failure Instance::refused(const KnobSetting& setting, std::string why) const {
+  if (why.starts_with(setting.path + ": ")) why.erase(0, setting.path.size() + 2);
+  return {2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path, why)};
+}
+
+// A file that is not there may come with a trigger before it: parameters with their algorithm.
 std::optional<Failure> Instance::apply(const std::vector<KnobSetting>& settings) {
+  KnobSettings knobs(*tree_);
+  std::vector<const KnobSetting*> others;
   for (const KnobSetting& setting : settings) {
     const std::vector<std::string> paths = matching_files(*tree_, setting.path);
+    auto is_knob = [this](const std::string& path) { return find_knob(*tree_, path) != nullptr; };
+    if (paths.empty() && others.empty()) return refused(setting, "no file has such a path");
+    if (paths.empty() || !std::all_of(paths.begin(), paths.end(), is_knob)) {
+      others.push_back(&setting);
+    } else if (Result<void> added = knobs.add(setting); !added) {
+      return refused(setting, added.error().reason);
+    }
+  }
+  if (auto refusal = knobs.store()) return refused(*refusal->setting, refusal->why);
+  for (const KnobSetting* setting : others) {
+    const std::vector<std::string> paths = matching_files(*tree_, setting->path);
     Result<void> stored;
     if (paths.empty()) stored = Error{ENOENT, "no file has such a path"};
-    for (size_t i = 0; stored && i < paths.size(); ++i) stored = store_now(paths[i], setting.value);
-    if (stored) continue;
-    return Failure{2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path,
-                                  stored.error().reason)};
+    for (size_t i = 0; stored && i < paths.size(); ++i) {
+      stored = store_now(paths[i], setting->value);
+    }
+    if (!stored) return refused(*setting, stored.error().reason);
   }
   return std::nullopt;
 }

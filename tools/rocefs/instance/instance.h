@@ -64,7 +64,8 @@ class Instance {
 
   // Adds all files. A reset calls `drop_clients`, which may be empty.
   void add_files(std::function<void()> drop_clients);
-  // Stores `settings` before the engine starts; a path may be a pattern (core/tree/glob.h). The
+  // Stores `settings` before the engine starts; a path may be a pattern (core/tree/glob.h). Knobs
+  // are one transaction; what only other settings make, and triggers, follow in their order. The
   // reason of a failure is FILE:LINE: PATH: WHY.
   std::optional<Failure> apply(const std::vector<KnobSetting>& settings);
   // Runs `ended` at a reset, on the core thread, when flows of traffic/ have ended: for flows that
@@ -101,6 +102,7 @@ class Instance {
   Result<void> open_registers();
   Result<void> open_uplinks();
   std::shared_ptr<Attribute> find_setting(const std::string& path);
+  Failure refused(const KnobSetting& setting, std::string why) const;
   Result<void> store_now(const std::string& path, const std::string& value);
   void add_pcc();
   void add_mads(const std::string& debug, const LinkKnobs& knobs);
