@@ -80,6 +80,10 @@ void KnobTransaction::publish() {
   for (const KnobChange* change : changed) change->set->announce(change->index);
 }
 
+void KnobTransaction::keep_as_defaults() {
+  for (const KnobChange& change : changes_) change.set->keep_as_defaults();
+}
+
 void store_knobs(Engine& engine, std::vector<KnobChange> changes, Answer<Moment> answer) {
   auto transaction = std::make_shared<KnobTransaction>(std::move(changes));
   engine.call<Moment>(

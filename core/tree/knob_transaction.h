@@ -35,6 +35,9 @@ class KnobTransaction {
   void apply();
   // Control thread, after apply().
   void publish();
+  // Control thread, after publish(): makes the present values of all sets that it changes, also as
+  // consequences, those that a reset restores.
+  void keep_as_defaults();
 
  private:
   struct Proposal {

@@ -88,6 +88,20 @@ for lines in "sw_0/ecn/kmin = 3M|sw_0/ecn/kmax = 4M" "sw_0/ecn/kmax = 4M|sw_0/ec
   unmounted
 done
 
+test_case "a reset keeps what a knob of [knobs] has brought with it, though nobody has looked for it"
+for semantics in "doc ofed25" "ofed25 doc" "doc ofed4"; do
+  read -r nic knob <<<"$semantics"
+  printf '[nic]\nmad_semantics = %s\n[knobs]\nkernel/debug/rocefs/sa/semantics = %s\n' "$nic" "$knob" >"$dir/semantics.ini"
+  printf '[nic]\nmad_semantics = %s\n' "$knob" >"$dir/plain.ini"
+  for ini in plain semantics; do
+    mounted -o clock=virtual,config="$dir/$ini.ini"
+    expect ok "$(store 1 "$debug/reset")" "reset: $semantics"
+    cat "$debug/sa/semantics" "$ib"/mb_*/mad_sa_cc/1/{max_outstanding,queue_size,time_sa_mad} >"$dir/$ini.limits"
+    unmounted
+  done
+  cmp "$dir/plain.limits" "$dir/semantics.limits" || fail "$semantics: $(xargs <"$dir/plain.limits"), and now $(xargs <"$dir/semantics.limits")"
+done
+
 test_case "an unreadable ini file is reported"
 status=0
 said=$("$ROCEFS" -o config="$dir/none.ini" "$mnt" 2>&1) || status=$?

@@ -286,7 +286,7 @@ std::optional<Failure> Instance::apply(const std::vector<KnobSetting>& settings)
   return std::nullopt;
 }
 
-// Knobs that nobody has looked for have their defaults.
+// Knobs that neither apply() has stored nor anybody has looked for have their defaults.
 void Instance::keep_as_defaults() {
   tree_->each_made_file([](const std::string&, const std::shared_ptr<File>& file) {
     if (auto knob = std::dynamic_pointer_cast<KnobFile>(file)) knob->set()->keep_as_defaults();

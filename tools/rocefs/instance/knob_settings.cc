@@ -30,6 +30,7 @@ std::optional<KnobSettings::Refusal> KnobSettings::store() {
   }
   transaction.apply();
   transaction.publish();
+  transaction.keep_as_defaults();
   return std::nullopt;
 }
 

@@ -28,7 +28,8 @@ class KnobSettings {
     const KnobSetting* setting;  // whose value is refused; of several that do not go together, one
     std::string why;
   };
-  // Stores all, or nothing if one is refused.
+  // Stores all, and makes the values the defaults that a reset restores. Nothing is stored if one
+  // is refused.
   std::optional<Refusal> store();
 
  private:
