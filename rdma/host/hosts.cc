@@ -350,16 +350,15 @@ void Hosts::put_back_interfaces(const Host& host, const Device& device) {
   const std::vector<InterfaceLine> lines = lines_of(host);
   for (size_t i = 0; i < lines.size(); ++i) {
     if (&device_of(*host.interfaces[i].port) != &device) continue;
-    std::vector<InterfaceAddress> routes;
+    std::vector<InterfaceLine> others;
     for (const auto& other : hosts_) {
       if (i != 0 || other.get() == &host) continue;
-      for (const InterfaceAddress& to : addresses_beyond(lines, lines_of(*other))) {
-        routes.push_back(to);
-      }
+      for (InterfaceLine& line : lines_of(*other)) others.push_back(std::move(line));
     }
-    change_network([parking = host.parking, line = lines[i], routes = std::move(routes)] {
-      return parking->put_back(line, routes);
-    });
+    change_network(
+        [parking = host.parking, line = lines[i], routes = networks_beyond(lines, others)] {
+          return parking->put_back(line, routes);
+        });
   }
 }
 

@@ -55,8 +55,16 @@ bool InterfaceAddress::covers(const InterfaceAddress& other) const {
   return true;
 }
 
-std::vector<InterfaceAddress> addresses_beyond(const std::vector<InterfaceLine>& own,
-                                               const std::vector<InterfaceLine>& others) {
+InterfaceAddress InterfaceAddress::network() const {
+  InterfaceAddress network = *this;
+  for (unsigned bit = prefix; bit < 8 * bytes.size(); ++bit) {
+    network.bytes[bit / 8] &= static_cast<uint8_t>(~(0x80 >> bit % 8));
+  }
+  return network;
+}
+
+std::vector<InterfaceAddress> networks_beyond(const std::vector<InterfaceLine>& own,
+                                              const std::vector<InterfaceLine>& others) {
   std::vector<InterfaceAddress> beyond;
   for (const InterfaceLine& far : others) {
     for (const InterfaceAddress& to : far.addresses) {
@@ -67,7 +75,8 @@ std::vector<InterfaceAddress> addresses_beyond(const std::vector<InterfaceLine>&
       auto same_kind = [&](const InterfaceAddress& address) { return address.ipv6 == to.ipv6; };
       const std::vector<InterfaceAddress>& first = own.front().addresses;
       if (std::any_of(own.begin(), own.end(), any_covers)) continue;
-      if (std::any_of(first.begin(), first.end(), same_kind)) beyond.push_back(to);
+      if (std::any_of(beyond.begin(), beyond.end(), covers)) continue;
+      if (std::any_of(first.begin(), first.end(), same_kind)) beyond.push_back(to.network());
     }
   }
   return beyond;

@@ -20,6 +20,8 @@ struct InterfaceAddress {
   size_t size() const { return ipv6 ? 16 : 4; }
   // Whether the other address is in this one's network.
   bool covers(const InterfaceAddress& other) const;
+  // The network's own address; `text` stays.
+  InterfaceAddress network() const;
 };
 
 struct InterfaceLine {
@@ -33,9 +35,9 @@ struct InterfaceLine {
 // EINVAL for a malformed line.
 Result<InterfaceLine> parse_interface(std::string_view line);
 
-// Addresses of other hosts that no network of a host's `own` interfaces has. They are reached
+// Networks of other hosts, each once, that are none of a host's `own` interfaces. They are reached
 // directly through its first interface, as on a rail's switch.
-std::vector<InterfaceAddress> addresses_beyond(const std::vector<InterfaceLine>& own,
-                                               const std::vector<InterfaceLine>& others);
+std::vector<InterfaceAddress> networks_beyond(const std::vector<InterfaceLine>& own,
+                                              const std::vector<InterfaceLine>& others);
 
 }  // namespace rocefs

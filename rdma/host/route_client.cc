@@ -149,7 +149,7 @@ Result<void> RouteClient::add_route(const std::string& interface, const Interfac
   if (!index) return index.error();
   rtmsg body{};
   body.rtm_family = to.ipv6 ? AF_INET6 : AF_INET;
-  body.rtm_dst_len = static_cast<unsigned char>(8 * to.size());
+  body.rtm_dst_len = to.prefix;
   body.rtm_table = RT_TABLE_MAIN;
   body.rtm_protocol = RTPROT_STATIC;
   body.rtm_scope = RT_SCOPE_LINK;

@@ -23,7 +23,7 @@ class RouteClient {
   // Sets MAC, MTU and length of the transmit queue, and the interface up.
   Result<void> set_link(const InterfaceLine& line);
   Result<void> add_address(const std::string& interface, const InterfaceAddress& address);
-  // Adds a route to one address that is reached directly.
+  // Adds a route to a network that is reached directly.
   Result<void> add_route(const std::string& interface, const InterfaceAddress& to);
   // Moves the interface, with its name, to another network namespace. It is down there, and has
   // lost its addresses. ENODEV if there is none.

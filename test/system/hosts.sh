@@ -291,6 +291,20 @@ printf '[device left]\nhost=a/b\n[switch sw]\n[link left sw]\n' >"$dir/bad.ini"
 unmounted
 [[ $("$ROCEFS" -o config="$dir/bad.ini" "$mnt" 2>&1) == *"bad.ini:2: host=a/b: not a name"* ]] || fail "a bad name: $("$ROCEFS" -o config="$dir/bad.ini" "$mnt" 2>&1)"
 
+test_case "hosts of different networks reach each other by a route to each network"
+printf '[device a]\n[device b]\nip=10.77.2.1\n[device c]\nip=10.77.2.200\n[switch sw]\n' >"$dir/networks.ini"
+printf '[link %s sw]\n' a b c >>"$dir/networks.ini"
+mounted -o config="$dir/networks.ini"
+routes() { on "$1" ip -4 route | awk '{print $1}' | sort | xargs; }
+for host in a b c; do
+  expect "10.77.0.0/24 10.77.2.0/24" "$(routes "$host")" "routes of $host"
+done
+on a ping -qc 1 c >/dev/null && on c ping -qc 1 a >/dev/null || fail "no ping to another network"
+basename "$(realpath "$ib/a/device")" | tee "$mnt/bus/pci/drivers/mango_core/"{unbind,bind} >/dev/null
+await eval '[ "$(routes a)" = "10.77.0.0/24 10.77.2.0/24" ]'
+on a ping -qc 1 b >/dev/null || fail "no ping after bind"
+unmounted
+
 test_case "under the virtual clock there are no hosts"
 mounted -o clock=virtual
 expect "125 rocefs host: hosts need the real clock: a kernel has no place in virtual time" "$(outcome_of on mb_0 true)" "the virtual clock"

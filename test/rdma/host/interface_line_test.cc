@@ -45,11 +45,14 @@ TEST_CASE("interface line: a network covers addresses with its prefix") {
   CHECK(address("ip=10.0.0.1/0").covers(address("ip=192.168.0.1/24")));
 }
 
-TEST_CASE("interface line: addresses of others outside a host's networks are reached directly") {
+TEST_CASE("interface line: networks of others that a host has no address in are reached directly") {
   auto line = [](const std::string& text) { return *parse_interface("e mtu=9 " + text); };
   const std::vector<InterfaceLine> own = {line("ip=10.77.0.1/24"), line("ip=10.77.1.1/24")};
-  auto beyond = addresses_beyond(own, {line("ip=10.77.0.2/24"), line("ip=10.77.1.2/24"),
-                                       line("ip=10.77.2.2/24 ip6=fd00::1/64")});
-  REQUIRE(beyond.size() == 1);  // no IPv6 address of its own: no way to one
-  CHECK(beyond[0].text == "10.77.2.2");
+  auto beyond = networks_beyond(own, {line("ip=10.77.0.2/24"), line("ip=10.77.1.2/24"),
+                                      line("ip=10.77.2.2/24 ip6=fd00::1/64"),
+                                      line("ip=10.77.2.200/24"), line("ip=192.168.7.1/24")});
+  REQUIRE(beyond.size() == 2);  // no IPv6 address of its own: no way to one
+  CHECK(beyond[0].prefix == 24);
+  CHECK(beyond[0].bytes == std::array<uint8_t, 16>{10, 77, 2, 0});
+  CHECK(beyond[1].bytes == std::array<uint8_t, 16>{192, 168, 7, 0});
 }

@@ -96,12 +96,14 @@ Result<void> make_interfaces(const HostDescription& host, HostSession& session, 
 Result<void> route_to_others(const HostDescription& host, const std::vector<HostDescription>& all,
                              int socket) {
   RouteClient route(socket);
+  std::vector<InterfaceLine> others;
   for (const HostDescription& other : all) {
     if (other.name == host.name) continue;
-    for (const InterfaceAddress& to : addresses_beyond(host.interfaces, other.interfaces)) {
-      Result<void> added = route.add_route(host.interfaces.front().name, to);
-      if (!added) return added;
-    }
+    others.insert(others.end(), other.interfaces.begin(), other.interfaces.end());
+  }
+  for (const InterfaceAddress& to : networks_beyond(host.interfaces, others)) {
+    Result<void> added = route.add_route(host.interfaces.front().name, to);
+    if (!added) return added;
   }
   return {};
 }
