@@ -86,11 +86,19 @@ bool Fabric::reaches_outside(const Ip& own) const {
   });
 }
 
+// The index may name a device that has lost the address, while another one has it, too.
 Device* Fabric::device_at(const Ip& address) const {
-  for (const auto& device : devices_) {
-    for (size_t number = 1; number <= device->port_count(); ++number) {
-      if (device->port(number).gids().has(address)) return device.get();
+  auto has = [&](const Device& device) {
+    for (size_t number = 1; number <= device.port_count(); ++number) {
+      if (device.port(number).gids().has(address)) return true;
     }
+    return false;
+  };
+  auto known = by_address_.find(address);
+  if (known == by_address_.end()) return nullptr;
+  if (has(*known->second)) return known->second;
+  for (const auto& device : devices_) {
+    if (has(*device)) return device.get();
   }
   return nullptr;
 }

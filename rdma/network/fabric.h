@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/config/topology.h"
@@ -97,3 +98,5 @@ class Fabric : public FabricResources {
 };
 
 }  // namespace rocefs
+  // Device that had this address last; it may have lost it.
+  std::unordered_map<Ip, Device*, IpHash> by_address_;

@@ -48,6 +48,7 @@ void Fabric::place_destinations() {
   for (const auto& device : devices_) {
     for (unsigned number = 1; number <= device->port_count(); ++number) {
       Port& port = device->port(number);
+      for (const Ip& ip : gids_of(port.spec())) by_address_.try_emplace(ip, device.get());
       if (!port.cabled()) continue;
       const Wire& wire = wires_[port.ingress().id()];
       if (wire.from_hub == kNoHub) continue;
@@ -60,6 +61,7 @@ void Fabric::place_destinations() {
 }
 
 void Fabric::add_address(const Port& port, const Ip& address) {
+  by_address_.insert_or_assign(address, device(port.host().name()));
   destinations().copy(address, port.spec().mac);
 }
 

@@ -4,10 +4,23 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace rocefs {
 
 using Ip = std::array<uint8_t, 16>;  // IPv4 as ::ffff:a.b.c.d
+
+// For tables of addresses of a fabric: not against chosen addresses.
+struct IpHash {
+  size_t operator()(const Ip& ip) const {
+    uint64_t high = 0, low = 0;
+    std::memcpy(&high, ip.data(), sizeof high);
+    std::memcpy(&low, ip.data() + sizeof high, sizeof low);
+    constexpr uint64_t kMixer = 0x9e3779b97f4a7c15;
+    uint64_t mixed = (high ^ (low * kMixer)) * kMixer;
+    return mixed ^ mixed >> 32;
+  }
+};
 
 inline Ip mapped_ipv4(const std::array<uint8_t, 4>& v4) {
   return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, v4[0], v4[1], v4[2], v4[3]};
