@@ -121,12 +121,10 @@ const std::string& Fabric::far_end(const Link& link) const {
   return wires_[link.id()].to;
 }
 
-Link& Fabric::add_link(const std::string& from, const std::string& to, const LinkSpec& spec) {
-  LinkParameters parameters{
-      spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes, spec.ingress_buffer_bytes,
-      spec.up};
+// Adds a link of the newest cable.
+Link& Fabric::add_link(const std::string& from, const std::string& to, unsigned parallel) {
   auto id = static_cast<uint32_t>(links_.size());
-  links_.push_back(std::make_unique<Link>(link_name(from, to, spec.parallel), id, parameters,
+  links_.push_back(std::make_unique<Link>(link_name(from, to, parallel), id, initial_.back(),
                                           seed(), scheduler(), trace()));
   link_names_.add(*links_.back());
   wires_.push_back({from, to});
@@ -134,8 +132,10 @@ Link& Fabric::add_link(const std::string& from, const std::string& to, const Lin
 }
 
 void Fabric::cable(const LinkSpec& spec) {
-  Link& forth = add_link(spec.a, spec.b, spec);
-  Link& back = add_link(spec.b, spec.a, spec);
+  initial_.push_back({spec.rate_bps, spec.delay_ns, spec.loss, spec.buffer_bytes,
+                      spec.ingress_buffer_bytes, spec.up});
+  Link& forth = add_link(spec.a, spec.b, spec.parallel);
+  Link& back = add_link(spec.b, spec.a, spec.parallel);
   forth.set_reverse(back);
   struct End {
     LinkSource* source;

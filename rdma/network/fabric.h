@@ -52,6 +52,10 @@ class Fabric : public FabricResources {
   Reconvergence& reconvergence() { return *reconvergence_; }
   // Name of the node at the far end of one of links(), as in the topology.
   const std::string& far_end(const Link& link) const;
+  // Parameters that one of links() has at first. Any thread.
+  const LinkParameters& initial_parameters(const Link& link) const {
+    return initial_[link.id() / 2];
+  }
 
   // Core thread. Drops all packets in flight; restarts random numbers and trace.
   void reset();
@@ -64,7 +68,7 @@ class Fabric : public FabricResources {
     uint32_t from_hub = kNoHub, to_hub = kNoHub;  // numbers of the switches among them
     uint16_t port = 0;                            // of from_hub
   };
-  Link& add_link(const std::string& from, const std::string& to, const LinkSpec& spec);
+  Link& add_link(const std::string& from, const std::string& to, unsigned parallel);
   void cable(const LinkSpec& spec);
   void route();
   void place_destinations();
@@ -96,6 +100,7 @@ class Fabric : public FabricResources {
   NameIndex<Switch> switch_names_;
   NameIndex<Uplink> uplink_names_;
 };
+  std::vector<LinkParameters> initial_;             // by cable
 
 }  // namespace rocefs
   // Device that had this address last; it may have lost it.

@@ -84,7 +84,7 @@ const std::shared_ptr<PortLink>& DeviceFiles::link_of(size_t index) {
   std::shared_ptr<PortLink>& link = links_[index];
   Port& port = device_.port(index + 1);
   if (!link) {
-    link = PortLink::create(port, knobs_.at(&port.egress()), knobs_.at(&port.ingress()));
+    link = PortLink::create(port, knobs_.at(port.egress()), knobs_.at(port.ingress()));
   }
   return link;
 }

@@ -8,27 +8,33 @@
 
 namespace rocefs {
 
-LinkKnobs::LinkKnobs(Fabric& fabric, Engine& engine)
-    : shared_(new Shared{fabric, engine, {}, {}}) {}
+LinkKnobs::Shared::Shared(Fabric& of, Engine& on)
+    : fabric(of), engine(on), made(of.links().size()) {}
 
-std::shared_ptr<KnobSet> LinkKnobs::at(const Link* link) const {
-  std::lock_guard lock(shared_->mutex);
-  std::shared_ptr<KnobSet>& knobs = shared_->made[link];
-  if (!knobs) {
-    knobs = std::make_shared<KnobSet>(kLinkKnobs, shared_->engine,
-                                      shared_->fabric.links()[link->id()].get(),
-                                      Link::values_of(link->parameters()));
-  }
-  return knobs;
+LinkKnobs::Shared::~Shared() {
+  for (const auto& one : made) delete one.load();
 }
 
-LinkKnobs make_link_knobs(Fabric& fabric, Engine& engine) {
-  return {fabric, engine};
+LinkKnobs::LinkKnobs(Fabric& fabric, Engine& engine)
+    : shared_(std::make_shared<Shared>(fabric, engine)) {}
+
+std::shared_ptr<KnobSet> LinkKnobs::at(const Link& link) const {
+  std::atomic<const Made*>& place = shared_->made[link.id()];
+  if (const Made* known = place.load(std::memory_order_acquire)) return *known;
+  const Fabric& fabric = shared_->fabric;
+  auto fresh = std::make_unique<const Made>(
+      std::make_shared<KnobSet>(kLinkKnobs, shared_->engine, fabric.links()[link.id()].get(),
+                                Link::values_of(fabric.initial_parameters(link))));
+  const Made* known = nullptr;
+  if (place.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) {
+    known = fresh.release();
+  }
+  return *known;
 }
 
 void store_link_state(Engine& engine, const LinkKnobs& knobs, const Link& link, bool up) {
-  auto change = std::make_shared<KnobTransaction>(std::vector<KnobChange>{
-      {knobs.at(&link), knob_index(kLinkKnobs, "state"), uint64_t{up}, {}}});
+  auto change = std::make_shared<KnobTransaction>(
+      std::vector<KnobChange>{{knobs.at(link), knob_index(kLinkKnobs, "state"), uint64_t{up}, {}}});
   if (!change->check()) return;
   change->apply();
   engine.tell_control([change] { change->publish(); });
@@ -41,7 +47,7 @@ void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric, cons
       Link* link = one.get();
       std::string directory = fmt::format("{}/links/{}", debug, link->name());
       tree.add_later(directory, [&tree, directory, link, knobs] {
-        add_knob_files(tree, directory, knobs.at(link));
+        add_knob_files(tree, directory, knobs.at(*link));
         add_counter_files(tree, directory, kLinkCounters, link->counters());
       });
     }

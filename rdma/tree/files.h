@@ -1,10 +1,10 @@
 // Files that only an emulator has: links and the trace.
 #pragma once
 
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_map>
+#include <vector>
 
 #include "core/loop/engine.h"
 #include "core/tree/knob.h"
@@ -15,23 +15,25 @@ namespace rocefs {
 
 // Knobs of every link, as the control thread sees them. Those of a link are made when they are
 // first wanted: until then its parameters are its initial ones, because only knobs change them.
-// Copies share them.
+// Copies share them. Fabric and engine outlive them.
 class LinkKnobs {
  public:
   LinkKnobs(Fabric& fabric, Engine& engine);
-  // Any thread.
-  std::shared_ptr<KnobSet> at(const Link* link) const;
+  // Any thread, and none waits for another: when two make the knobs of a link at once, both get the
+  // first ones.
+  std::shared_ptr<KnobSet> at(const Link& link) const;
 
  private:
+  using Made = std::shared_ptr<KnobSet>;
   struct Shared {
+    Shared(Fabric& fabric, Engine& engine);
+    ~Shared();
     Fabric& fabric;
     Engine& engine;
-    std::mutex mutex;
-    std::unordered_map<const Link*, std::shared_ptr<KnobSet>> made;
+    std::vector<std::atomic<const Made*>> made;  // by link; owned
   };
   std::shared_ptr<Shared> shared_;
 };
-LinkKnobs make_link_knobs(Fabric& fabric, Engine& engine);
 
 // Takes a link up or down on the core thread, and its knob with it, as a store would.
 void store_link_state(Engine& engine, const LinkKnobs& knobs, const Link& link, bool up);

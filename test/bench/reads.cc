@@ -116,7 +116,7 @@ class MountedNic {
     engine_ = std::move(*engine);
     fabric_ = std::make_unique<Fabric>(default_topology(), 1, engine_->scheduler(),
                                        engine_->outstanding());
-    LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
+    LinkKnobs knobs(*fabric_, *engine_);
     driver_ = std::make_unique<PciDriver>(tree_, *fabric_, *engine_, knobs);
     add_fabric_files(tree_, "kernel/debug/rocefs", *fabric_, knobs, *engine_);
     clock_ = std::make_unique<ClockFiles>(tree_, "kernel/debug/rocefs/clock", *engine_,

@@ -45,7 +45,7 @@ struct Cards {
     auto revoke = [this](uint64_t program) { revoked.push_back(program); };
     pcc = std::make_unique<Pcc>(Pcc::Parts{tree, *engine, *fabric, files, make, std::move(plugins),
                                            mgmt, revoke, noted, driver_noted});
-    driver = std::make_unique<PciDriver>(tree, *fabric, *engine, make_link_knobs(*fabric, *engine),
+    driver = std::make_unique<PciDriver>(tree, *fabric, *engine, LinkKnobs(*fabric, *engine),
                                          std::vector<DeviceExtension*>{pcc.get()});
     pcc->begin_modes();
   }

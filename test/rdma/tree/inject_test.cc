@@ -274,7 +274,7 @@ struct InjectRig {
       std::move(*Engine::create({ClockMode::kVirtual, 1, 0, nullptr}, loop));
   Fabric fabric{default_topology(), 1, engine->scheduler(), engine->outstanding()};
   Tree tree{0, 0};
-  LinkKnobs knobs = make_link_knobs(fabric, *engine);
+  LinkKnobs knobs{fabric, *engine};
   Inject inject{tree, "inject", *engine, fabric, knobs};
 
   Result<void> store(const std::string& path, const std::string& text) {
@@ -323,7 +323,7 @@ TEST_CASE("inject/: a direction goes down and up, and its knob follows") {
   Link& link = *rig.fabric.link("mb_0-sw_0");
   const PortCounters& port = rig.fabric.port("mb_0")->counters();
   auto knob = [&] {
-    return std::get<uint64_t>(rig.knobs.at(&link)->value(knob_index(kLinkKnobs, "state"))) == 1;
+    return std::get<uint64_t>(rig.knobs.at(link)->value(knob_index(kLinkKnobs, "state"))) == 1;
   };
   REQUIRE(rig.store("inject/add", "d down mb_0-sw_0"));
   rig.settle();

@@ -99,7 +99,7 @@ void Instance::stop_engine() {
 
 void Instance::add_files(std::function<void()> drop_clients) {
   std::string debug(kDebugDirectory);
-  LinkKnobs knobs = make_link_knobs(*fabric_, *engine_);
+  LinkKnobs knobs(*fabric_, *engine_);
   add_pcc();
   add_mads(debug, knobs);
   add_connections();
