@@ -57,11 +57,15 @@ class Fabric : public FabricResources {
     return initial_[link.id() / 2];
   }
 
+  // Links of a shortest way from port to port, in their order, over all cables, up or down; empty
+  // without a way. Searches once for each switch that a port is cabled to.
+  std::vector<const Link*> way(const Port& from, const Port& to);
+
   // Core thread. Drops all packets in flight; restarts random numbers and trace.
   void reset();
 
  private:
-  static constexpr uint32_t kNoHub = UINT32_MAX;
+  static constexpr uint32_t kNoHub = UINT32_MAX, kNoLink = UINT32_MAX;
   // Ends of one of links().
   struct Wire {
     std::string from, to;                         // names
@@ -76,6 +80,7 @@ class Fabric : public FabricResources {
   void route_switches();
   void route_outside(WaySearch& search);
   bool cable_works(uint32_t cable) const;
+  const std::vector<uint32_t>& links_towards(uint32_t hub);
   void join_outside();
   // The device with this address, or null.
   Device* device_at(const Ip& address) const;
@@ -91,17 +96,19 @@ class Fabric : public FabricResources {
   std::vector<std::unique_ptr<Link>> links_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<Wire> wires_;                         // of links_
+  std::vector<LinkParameters> initial_;             // by cable
   std::vector<std::vector<const Link*>> to_ports_;  // by switch: links to ports and uplinks
   std::vector<std::vector<Trunk>> trunks_;          // by switch: links to it from others
   std::vector<uint32_t> name_ranks_;                // by switch: its place in the order of names
+  // First link of each switch on a way(), by the switch at its end. Empty: not searched yet.
+  std::vector<std::vector<uint32_t>> towards_;
   std::unique_ptr<Reconvergence> reconvergence_;
   NameIndex<Device> device_names_;
   NameIndex<Link> link_names_;
   NameIndex<Switch> switch_names_;
   NameIndex<Uplink> uplink_names_;
-};
-  std::vector<LinkParameters> initial_;             // by cable
-
-}  // namespace rocefs
   // Device that had this address last; it may have lost it.
   std::unordered_map<Ip, Device*, IpHash> by_address_;
+};
+
+}  // namespace rocefs

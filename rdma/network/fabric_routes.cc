@@ -89,6 +89,42 @@ void Fabric::route_switches() {
   route_outside(search);
 }
 
+const std::vector<uint32_t>& Fabric::links_towards(uint32_t hub) {
+  towards_.resize(switches_.size());
+  std::vector<uint32_t>& first = towards_[hub];
+  if (!first.empty()) return first;
+  WaySearch search(trunks_);
+  search.begin();
+  search.start(hub);
+  search.run([](uint32_t) { return true; });
+  first.assign(switches_.size(), kNoLink);
+  for (const std::vector<Trunk>& trunks : trunks_) {
+    for (const Trunk& trunk : trunks) {
+      std::span<const uint16_t> hops = search.hops(trunk.from);
+      if (!hops.empty() && hops.front() == trunk.port) first[trunk.from] = trunk.link;
+    }
+  }
+  return first;
+}
+
+std::vector<const Link*> Fabric::way(const Port& from, const Port& to) {
+  if (!from.cabled() || !to.cabled()) return {};
+  const Link& last_link = *links_[to.egress().id() ^ 1];  // a cable's two links are adjacent
+  std::vector<const Link*> way{&from.egress()};
+  if (way.front() == &last_link) return way;
+  uint32_t at = wires_[from.egress().id()].to_hub, last = wires_[last_link.id()].from_hub;
+  if (at == kNoHub || last == kNoHub) return {};
+  const std::vector<uint32_t>& towards = links_towards(last);
+  while (at != last) {
+    const uint32_t link = towards[at];
+    if (link == kNoLink) return {};
+    way.push_back(links_[link].get());
+    at = wires_[link].to_hub;
+  }
+  way.push_back(&last_link);
+  return way;
+}
+
 // Routes packets for addresses outside the fabric to the nearest uplink.
 void Fabric::route_outside(WaySearch& search) {
   if (uplinks_.empty()) return;

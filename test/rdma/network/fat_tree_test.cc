@@ -49,3 +49,48 @@ TEST_CASE("fat-tree: the next hops of a switch are as many sets as it has differ
   CHECK(world.fabric.find_switch("agg_0_0")->routes().distinct() == 1 + 4);
   CHECK(world.fabric.find_switch("core_0")->routes().distinct() == 8);
 }
+
+TEST_CASE("way: from port to port it is as long as the packets' route, and leads back") {
+  World world(1, fat_tree(4));
+  auto names = [&](const char* from, const char* to) {
+    std::vector<std::string> links;
+    for (const Link* link : world.fabric.way(*world.fabric.port(from), *world.fabric.port(to))) {
+      links.push_back(link->name());
+    }
+    return links;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names("h0", "h15") == Names{"h0-edge_0_0", "edge_0_0-agg_0_0", "agg_0_0-core_0",
+                                    "core_0-agg_3_0", "agg_3_0-edge_3_1", "edge_3_1-h15"});
+  CHECK(names("h15", "h0").size() == 6);
+  CHECK(names("h0", "h1") == Names{"h0-edge_0_0", "edge_0_0-h1"});
+  // A cable that is down counts.
+  LinkParameters down = world.link("edge_0_0-h1").parameters();
+  down.up = false;
+  set(world.link("edge_0_0-h1"), down);
+  CHECK(names("h0", "h1").size() == 2);
+}
+
+TEST_CASE("way: a cable is one, and without cables there is none") {
+  Topology topology;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    topology.devices.push_back(nth_device(name, topology.devices.size() + 1));
+  }
+  topology.switches = {{"s"}, {"t"}};
+  auto cable = [&](const char* from, const char* to) {
+    LinkSpec link;
+    link.a = from;
+    link.b = to;
+    topology.links.push_back(link);
+  };
+  cable("a", "b");
+  cable("c", "s");
+  cable("d", "t");
+  World world(1, topology);
+  auto steps = [&](const char* from, const char* to) {
+    return world.fabric.way(*world.fabric.port(from), *world.fabric.port(to)).size();
+  };
+  CHECK(steps("a", "b") == 1);
+  CHECK(steps("a", "c") == 0);
+  CHECK(steps("c", "d") == 0);
+}

@@ -10,76 +10,23 @@
 
 namespace rocefs {
 
-IdealTimes::IdealTimes(Fabric& fabric, const Topology& topology) {
-  auto add = [this](const std::string& name, Port* port) {
-    places_.emplace(name, static_cast<uint32_t>(nodes_.size()));
-    nodes_.push_back({port, {}});
-  };
-  for (const auto& device : fabric.devices()) {
-    for (size_t number = 1; number <= device->port_count(); ++number) {
-      add(PortName{device->name(), static_cast<unsigned>(number)}.text(), &device->port(number));
-    }
+IdealTimes::IdealTimes(Fabric& fabric) : fabric_(fabric) {
+  for (const auto& link : fabric.links()) {
+    const LinkParameters& now = link->parameters();
+    edges_.push_back({now.rate_bps, now.delay_ns});
   }
-  for (const SwitchSpec& spec : topology.switches) add(spec.name, nullptr);
-  for (const UplinkSpec& spec : topology.uplinks) add(spec.name, nullptr);
-  std::unordered_map<std::string, const Link*> links;
-  for (const auto& link : fabric.links()) links.emplace(link->name(), link.get());
-  for (const LinkSpec& cable : topology.links) {
-    for (const auto& [near, far] : {std::pair(cable.a, cable.b), std::pair(cable.b, cable.a)}) {
-      const LinkParameters& now = links.at(link_name(near, far))->parameters();
-      nodes_[places_.at(near)].edges.push_back({places_.at(far), now.rate_bps, now.delay_ns});
-    }
-  }
-}
-
-std::optional<uint32_t> IdealTimes::find(std::string_view port) const {
-  std::optional<PortName> name = parse_port_name(port);
-  auto found = name ? places_.find(name->text()) : places_.end();
-  if (found == places_.end() || !nodes_[found->second].port) return std::nullopt;
-  return found->second;
 }
 
 std::optional<uint64_t> IdealTimes::rate_bps(std::string_view port) const {
-  std::optional<uint32_t> place = find(port);
-  if (!place || nodes_[*place].edges.empty()) return std::nullopt;
-  return nodes_[*place].edges.front().rate_bps;
+  const Port* at = fabric_.port(port);
+  if (!at || !at->cabled()) return std::nullopt;
+  return edges_[at->egress().id()].rate_bps;
 }
 
-// Breadth-first search through switches.
-const std::vector<IdealTimes::Arrival>& IdealTimes::search(uint32_t from) {
-  auto [found, fresh] = searches_.try_emplace(from);
-  std::vector<Arrival>& came = found->second;
-  if (!fresh) return came;
-  came.resize(nodes_.size());
-  std::vector<uint32_t> frontier{from};
-  came[from].from = from;
-  for (size_t i = 0; i < frontier.size(); ++i) {
-    const uint32_t at = frontier[i];
-    const std::vector<Edge>& edges = nodes_[at].edges;
-    for (uint32_t edge = 0; edge < edges.size(); ++edge) {
-      const uint32_t to = edges[edge].to;
-      if (came[to].from != kNone) continue;
-      came[to] = {at, edge};
-      if (!nodes_[to].port) frontier.push_back(to);
-    }
-  }
-  return came;
-}
-
-// Searches from the switch next to the port, which many ports share.
-IdealTimes::Path IdealTimes::path_between(uint32_t from, uint32_t to) {
+IdealTimes::Path IdealTimes::path_between(const Port* from, const Port* to) {
   Path path;
-  if (nodes_[from].edges.empty()) return path;
-  const Edge& first = nodes_[from].edges.front();
-  if (first.to != to) {
-    if (nodes_[first.to].port) return path;
-    const std::vector<Arrival>& came = search(first.to);
-    if (came[to].from == kNone) return path;
-    for (uint32_t at = to; at != first.to; at = came[at].from) {
-      path.push_back(nodes_[came[at].from].edges[came[at].edge]);
-    }
-  }
-  path.push_back(first);
+  if (!from || !to) return path;
+  for (const Link* link : fabric_.way(*from, *to)) path.push_back(edges_[link->id()]);
   return path;
 }
 
@@ -121,14 +68,14 @@ Result<std::optional<uint64_t>> input_octets(const FlowSpec& flow) {
 }  // namespace
 
 Result<double> IdealTimes::fct_ns(const FlowSpec& flow) {
-  std::optional<uint32_t> from = find(flow.from), to = find(flow.to);
-  Path forth = from && to ? path_between(*from, *to) : Path();
-  Path back = from && to ? path_between(*to, *from) : Path();
+  const Port* from = fabric_.port(flow.from);
+  const Port* to = fabric_.port(flow.to);
+  Path forth = path_between(from, to), back = path_between(to, from);
   if (forth.empty() || back.empty()) {
     return errorf(EINVAL, "no path leads from {} to {}", flow.from, flow.to);
   }
   Framing framing{};
-  framing.mtu = flow.mtu ? flow.mtu : std::min(nodes_[*from].port->mtu(), nodes_[*to].port->mtu());
+  framing.mtu = flow.mtu ? flow.mtu : std::min(from->mtu(), to->mtu());
   framing.headers = (flow.gid == 0 ? wire::kIpv6Len : wire::kIpv4Len) + wire::kUdpLen +
                     wire::kBthLen + wire::kIcrcLen;
   framing.read = flow.op == FlowOp::kRead;

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/result.h"
@@ -15,11 +14,11 @@
 namespace rocefs {
 
 // The fabric as it is when the object is made: before the engine starts, or on its thread. A flow's
-// time then takes as long to find as its path is long; the first flow from behind a switch searches
-// the switches once.
+// time takes as long to find as its path is long.
 class IdealTimes {
  public:
-  IdealTimes(Fabric& fabric, const Topology& topology);
+  // `fabric` outlives the object.
+  explicit IdealTimes(Fabric& fabric);
 
   // Time from the first octet sent to the acknowledgement of the last one, in nanoseconds: all
   // packets in a row over the slowest link of the shortest path at its full rate, one packet over
@@ -31,29 +30,15 @@ class IdealTimes {
 
  private:
   struct Edge {
-    uint32_t to = 0;
     uint64_t rate_bps = 0;
     TimeNs delay_ns = 0;
   };
-  struct Node {
-    Port* port = nullptr;  // null: a switch, or an uplink
-    std::vector<Edge> edges;
-  };
   using Path = std::vector<Edge>;
-  // For each node the edge by which a search from one node came to it, and where from.
-  struct Arrival {
-    uint32_t from = kNone;
-    uint32_t edge = 0;
-  };
-  static constexpr uint32_t kNone = UINT32_MAX;
 
-  std::optional<uint32_t> find(std::string_view port) const;
-  const std::vector<Arrival>& search(uint32_t from);
-  Path path_between(uint32_t from, uint32_t to);
+  Path path_between(const Port* from, const Port* to);
 
-  std::vector<Node> nodes_;
-  std::unordered_map<std::string, uint32_t> places_;             // by name, as in the topology
-  std::unordered_map<uint32_t, std::vector<Arrival>> searches_;  // by the node they began at
+  Fabric& fabric_;
+  std::vector<Edge> edges_;  // by link
 };
 
 }  // namespace rocefs

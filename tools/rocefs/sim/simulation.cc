@@ -107,7 +107,7 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   instance_->keep_as_defaults();
   instance_->pcc().begin_modes();
   const Scenario& scenario = config_.scenario;
-  ideal_.emplace(instance_->fabric(), instance_->topology());
+  ideal_.emplace(instance_->fabric());
   if (auto failure = add_loads(variant, seed)) return failure;
   if (auto failure = add_all(scenario.faults, &Simulation::add_fault)) return failure;
   if (auto failure = add_all(scenario.flows, &Simulation::add_flow)) return failure;
