@@ -42,6 +42,7 @@ void Device::arrive() {
   }
   cfr().reset();
   description_.reset();
+  pacing().reset();
   spraying().reset();
   selective().reset();
   present_ = true;

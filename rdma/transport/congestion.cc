@@ -46,10 +46,23 @@ void Congestion::refresh() {
   Reaction now = choose();
   bool own_bits = (traffic_class_ & 3) != 0;
   ecn_ = now == Reaction::kNone || own_bits ? 0 : static_cast<uint8_t>(Ecn::kCapable0);
+  bool paces = qp_.host().pacing().enabled() && reliable_ &&
+               (now == Reaction::kCfr || now == Reaction::kPcc);
   find_registers();
-  if (now == reaction_) return;
+  measures_ = control_ || paces;
+  bool same = now == reaction_;
+  if (same && paces == paces_) return;
   reaction_ = now;
-  stop();
+  paces_ = paces;
+  same ? lift_waits() : stop();
+}
+
+// A queue pair that answers READs has no requests of its own to measure a round trip by: its window
+// paces responses by the usual round trip, whether or not it paces requests.
+uint8_t Congestion::paced_data() const {
+  if (reaction_ == Reaction::kRp) return kAllData;
+  uint8_t requests = paces_ || !reliable_ ? kRequests : 0;
+  return reaction_ == Reaction::kPcc ? requests | kResponses : requests;
 }
 
 // Looks up the register lines. A probe of another queue pair, or of another owner, counts as
@@ -70,14 +83,20 @@ void Congestion::find_registers() {
   if (signals_ != shown) publish();
 }
 
-// Lifts all limits: data that had to wait may go.
+// Lifts all limits.
 void Congestion::stop() {
   rp_.reset();
   limiter_.reset();
   window_ = kNoWindow;
-  paced_ = reaction_ == Reaction::kPcc;
+  lift_waits();
+}
+
+// Lets data go that had to wait.
+void Congestion::lift_waits() {
+  paced_ = reaction_ == Reaction::kPcc || paces_;
   set_waits(false);
   meter_.cancel();
+  srtt_ns_ = 0;
   next_ = gap_ = 0;
   remainder_ = 0;
   qp_.scheduler().cancel(event_);
@@ -132,57 +151,73 @@ uint32_t Congestion::window(TimeNs now) {
   return window_;
 }
 
-// Sets the distance to the next packet by the rate. Time lost because the link was busy with others
-// is caught up, so that rates hold among queue pairs that share a link; no more is saved up for a
-// burst.
+// Sets the distance to the next packet by the rate.
 void Congestion::pace(const Packet& packet, TimeNs now) {
   const RpParameters& parameters = qp_.port().ecn().rp();
   uint64_t octets = packet.wire_length() + kEthernetOverhead;
   rp_.advance(parameters, line_bps(), now);
   paced_ = rp_.limited();
   if (!paced_) return publish();
-  follow(static_cast<double>(octets) * 8e9 / rp_.rate_bps(), now);
+  set_gap(static_cast<double>(octets) * 8e9 / rp_.rate_bps());
+  follow(std::max(gap_, link_turn()), now);
   rp_.sent(parameters, line_bps(), octets);
   paced_ = rp_.limited();
   publish();
   wait(now);
 }
 
-// Paces by the window: so many octets of payload in a round trip.
-void Congestion::pace_by_window(uint32_t octets, TimeNs now) {
+// Paces by the window: so many octets of payload in a round trip. A request that was late because
+// the window was closed moves those behind it: caught up, the delay would come again in each round
+// trip, because the window has just as many octets as the round trip takes.
+void Congestion::pace_by_window(uint32_t octets, bool acknowledged, TimeNs now) {
+  bool closed = std::exchange(closed_, false);
   paced_window_ = std::max(window(now), 1u);
-  if (paced_window_ == kNoWindow) return;
-  auto rtt = static_cast<double>(qp_.host().registers().usual_rtt());
-  follow(octets * rtt / paced_window_, now);
+  if (paced_window_ == kNoWindow || (acknowledged && srtt_ns_ == 0)) return;
+  double rtt = acknowledged ? srtt_ns_ : static_cast<double>(qp_.host().registers().usual_rtt());
+  set_gap(octets * rtt / paced_window_);
+  if (acknowledged) {
+    follow(closed ? 0 : gap_, now);
+  } else {
+    follow(std::max(gap_, link_turn()), now);
+  }
   wait(now);
 }
 
-// Puts the next packet `gap` nanoseconds behind the last.
-void Congestion::follow(double gap, TimeNs now) {
+// Time that the link may give to others before it is a queue pair's turn again.
+TimeNs Congestion::link_turn() const {
+  return static_cast<TimeNs>(kLinkTurn * 8e9 / line_bps());
+}
+
+// Sets the distance from the last packet to the next, in nanoseconds.
+void Congestion::set_gap(double gap) {
   gap += remainder_;
   gap_ = static_cast<TimeNs>(gap);
   remainder_ = gap - static_cast<double>(gap_);
-  TimeNs busy = static_cast<TimeNs>(kLinkTurn * 8e9 / line_bps());
-  next_ = std::max(next_, now - std::max(gap_, busy)) + gap_;
+}
+
+// Puts the next packet behind the last. `saved` is the time that may be caught up when the link was
+// busy with others, so that rates hold among queue pairs that share a link.
+void Congestion::follow(TimeNs saved, TimeNs now) {
+  next_ = std::max(next_, now - saved) + gap_;
 }
 
 void Congestion::set_waits(bool waits) {
-  waits_ = waits;
-  qp_.hold_data(waits && !acknowledged_requests());
+  waiting_ = waits ? paced_data() : 0;
+  qp_.hold_data(waiting_ == kAllData);
 }
 
 // Waits until the packet may go or its limit may have changed: the timer may have raised the rate,
 // the owner the window.
 void Congestion::wait(TimeNs now) {
   set_waits(next_ > now);
-  if (!waits_) return;
-  TimeNs look = reaction_ == Reaction::kPcc ? kLookAfter : qp_.port().ecn().rp().timer;
+  if (waiting_ == 0) return;
+  TimeNs look = reaction_ == Reaction::kRp ? qp_.port().ecn().rp().timer : kLookAfter;
   qp_.scheduler().at(event_, look > 0 ? std::min(next_, now + look) : next_);
 }
 
 // Ratio of the limit when the wait was computed to the limit now; 0 without a limit.
 double Congestion::slower_before(TimeNs now) {
-  if (reaction_ == Reaction::kPcc) {
+  if (reaction_ != Reaction::kRp) {
     double before = paced_window_;
     paced_window_ = std::max(window(now), 1u);
     return paced_window_ == kNoWindow ? 0 : before / paced_window_;
@@ -201,10 +236,12 @@ void Congestion::on_time(TimeNs now) {
     next_ = now + static_cast<TimeNs>(left);
   }
   wait(now);
-  if (!waits_ && qp_.has_data()) qp_.make_data_ready();
+  if (waiting_ == 0 && qp_.has_data()) qp_.make_data_ready();
 }
 
 bool Congestion::asks_rtt() const {
+  if (!measures_) return false;
+  if (paces_ && (window_ != kNoWindow || !meter_.running())) return true;
   if (!control_) return false;
   uint32_t probe = load(control_->probe);
   return probe != answered_ && !(meter_.running() && meter_.probe() == probe);
@@ -212,17 +249,26 @@ bool Congestion::asks_rtt() const {
 
 // Starts a measurement when none is running, or in place of one that answers an older probe.
 void Congestion::measure(uint64_t psn, TimeNs now) {
-  uint32_t probe = load(control_->probe);
+  uint32_t probe = control_ ? load(control_->probe) : 0;
   if (!meter_.running() || meter_.probe() != probe) meter_.start(psn, probe, now);
 }
 
 void Congestion::note_rtt(uint64_t next, TimeNs now) {
   std::optional<TimeNs> rtt = meter_.acknowledged(next, now);
-  if (!rtt || !signals_) return;
+  if (!rtt) return;
+  if (paces_) smooth(*rtt);
+  if (!control_) return;
   qp_.host().registers().note_rtt(*rtt);
   std::atomic_ref(signals_->rtt_ns).store(static_cast<uint64_t>(*rtt), std::memory_order_relaxed);
   answered_ = meter_.probe();
   std::atomic_ref(signals_->rtt_probe).store(answered_, std::memory_order_release);
+}
+
+// The smoothed round trip of RFC 6298.
+void Congestion::smooth(TimeNs rtt) {
+  auto measured = static_cast<double>(std::max<TimeNs>(rtt, 1));
+  srtt_ns_ = srtt_ns_ == 0 ? measured : srtt_ns_ + (measured - srtt_ns_) / 8;
+  publish();
 }
 
 void Congestion::publish_to(CongestionReading* reading) {
@@ -232,8 +278,8 @@ void Congestion::publish_to(CongestionReading* reading) {
 
 double Congestion::rate_bps() const {
   if (rp_.limited()) return rp_.rate_bps();
-  if (reaction_ != Reaction::kPcc || reliable_ || window_ == kNoWindow) return line_bps();
-  auto rtt = static_cast<double>(qp_.host().registers().usual_rtt());
+  if (window_ == kNoWindow || (reliable_ && srtt_ns_ == 0)) return line_bps();
+  double rtt = reliable_ ? srtt_ns_ : static_cast<double>(qp_.host().registers().usual_rtt());
   return std::min(line_bps(), window_ * 8e9 / rtt);
 }
 

@@ -5,7 +5,8 @@
 // A window limits the requests of a reliable connection, which acknowledgements clock. A rate paces
 // all data: requests and responses to READs, in every service. Data that is not acknowledged
 // (responses to READs, UC, UD) is paced by the owner's window: so many octets in a usual round
-// trip. Core thread.
+// trip. Where pacing is enabled (rdma/cc/pacing.h), a window also paces the requests that it
+// limits, by the round trip that the queue pair measures itself. Core thread.
 #pragma once
 
 #include <cstdint>
@@ -39,26 +40,31 @@ class Congestion {
   Reaction reaction() const { return reaction_; }
   // ECN bits of data packets, for a traffic class that has none of its own.
   uint8_t ecn() const { return ecn_; }
-  // Whether responses to READs wait for their time, as all data does except requests that a window
-  // limits. The queue pair is made ready when the time has come.
-  bool responses_wait() const { return waits_; }
+  // Whether requests, or responses to READs, wait for their time. The queue pair is made ready when
+  // it has come.
+  bool waits(bool response) const { return waiting_ >> response & 1; }
   // Paces by a data packet of a request or of a response that has been emitted.
   void sent(const Packet& packet, bool response, TimeNs now) {
     if (!paced_) return;
-    if (reaction_ != Reaction::kPcc) return pace(packet, now);
-    if (response || !acknowledged_requests()) pace_by_window(packet.payload.length, now);
+    if (reaction_ == Reaction::kRp) return pace(packet, now);
+    bool acknowledged = reliable_ && !response;
+    if (acknowledged ? paces_ : reaction_ == Reaction::kPcc) {
+      pace_by_window(packet.payload.length, acknowledged, now);
+    }
   }
   // Octets of requests that may be in flight; one packet always may be.
   bool has_window() const { return reaction_ == Reaction::kPcc || window_ != kNoWindow; }
   uint32_t window(TimeNs now);
+  // Notes that the window holds a request back.
+  void note_closed() { closed_ = true; }
 
-  // Whether the owner wants a round trip measured, so that the next new packet asks for an
-  // acknowledgement. RC requests under PCC only.
+  // Whether the next new packet of a request asks for an acknowledgement: the owner wants a round
+  // trip measured, or a paced window has to open packet by packet. RC alone.
   bool asks_rtt() const;
   // Events of the measurement: a new packet that asks for an acknowledgement is sent; all PSNs
   // before `next` are acknowledged; a packet must be retransmitted.
   void request_sent(uint64_t psn, TimeNs now) {
-    if (control_) measure(psn, now);
+    if (measures_) measure(psn, now);
   }
   void acknowledged(uint64_t next, TimeNs now) {
     if (meter_.running()) note_rtt(next, now);
@@ -85,20 +91,26 @@ class Congestion {
   void publish_to(CongestionReading* reading);
 
  private:
-  bool acknowledged_requests() const { return reaction_ == Reaction::kPcc && reliable_; }
+  // Bits of waiting_, by waits().
+  static constexpr uint8_t kRequests = 1, kResponses = 2, kAllData = kRequests | kResponses;
+  uint8_t paced_data() const;
   Reaction choose() const;
   void find_registers();
   double line_bps() const;
   double rate_bps() const;
   void stop();
+  void lift_waits();
   void pace(const Packet& packet, TimeNs now);
-  void pace_by_window(uint32_t octets, TimeNs now);
-  void follow(double gap, TimeNs now);
+  void pace_by_window(uint32_t octets, bool acknowledged, TimeNs now);
+  void set_gap(double gap);
+  void follow(TimeNs saved, TimeNs now);
+  TimeNs link_turn() const;
   void wait(TimeNs now);
   void set_waits(bool waits);
   double slower_before(TimeNs now);
   void measure(uint64_t psn, TimeNs now);
   void note_rtt(uint64_t next, TimeNs now);
+  void smooth(TimeNs rtt);
   void on_time(TimeNs now);
   void publish();
 
@@ -108,7 +120,11 @@ class Congestion {
   uint8_t ecn_ = 0;
   uint8_t traffic_class_ = 0;
   bool paced_ = false;
-  bool waits_ = false;
+  bool paces_ = false;     // a window paces requests
+  bool closed_ = false;    // and held the next one back
+  bool measures_ = false;  // round trips: control_ or paces_
+  uint8_t waiting_ = 0;
+  double srtt_ns_ = 0;  // smoothed round trip while paces_; 0 before the first
   uint32_t window_ = kNoWindow;
   uint32_t paced_window_ = 0;  // window by which the wait was computed
   uint64_t cnps_ = 0;

@@ -156,7 +156,7 @@ PacketPtr Qp::emit_data(TimeNs now) {
   response_turn_ = !response_turn_;
   PacketPtr packet;
   for (bool response : {response_turn_, !response_turn_}) {
-    if (response && congestion_.responses_wait()) continue;
+    if (congestion_.waits(response)) continue;
     packet = response ? responder_.emit_response() : requester_.emit(now);
     if (!packet) continue;
     congestion_.sent(*packet, response, now);

@@ -13,6 +13,7 @@
 #include "rdma/cc/cfr.h"
 #include "rdma/cc/cnp.h"
 #include "rdma/cc/ecn_knobs.h"
+#include "rdma/cc/pacing.h"
 #include "rdma/packet/memory.h"
 #include "rdma/packet/packet.h"
 #include "rdma/transport/class_override.h"
@@ -47,6 +48,7 @@ class QpHost : public PacketListener {
   MemoryTable& memory() { return memory_; }
   Cfr& cfr() { return cfr_; }
   const Cfr& cfr() const { return cfr_; }
+  PacingSettings& pacing() { return pacing_; }
   Registers& registers() { return registers_; }
   SpraySettings& spraying() { return spraying_; }
   SelectiveSettings& selective() { return selective_; }
@@ -56,8 +58,8 @@ class QpHost : public PacketListener {
   virtual QpPort* find_port(size_t number) = 0;
   // Called from within a queue pair under destruction when its work on memory has ended.
   virtual void reap_later() = 0;
-  // Called when the reaction to CNPs, or a port's traffic class, has changed: every queue pair
-  // chooses anew.
+  // Called when the reaction to CNPs, its pacing, or a port's traffic class, has changed: every
+  // queue pair chooses anew.
   virtual void reactions_changed() = 0;
   virtual void traffic_classes_changed() = 0;
 
@@ -66,6 +68,7 @@ class QpHost : public PacketListener {
       : name_(std::move(name)),
         shared_(shared),
         cfr_([this] { reactions_changed(); }),
+        pacing_([this] { reactions_changed(); }),
         registers_(name_, cfr_) {}
   QpHost(const QpHost&) = delete;
   QpHost& operator=(const QpHost&) = delete;
@@ -75,6 +78,7 @@ class QpHost : public PacketListener {
   const std::string name_;
   const Shared shared_;
   Cfr cfr_;
+  PacingSettings pacing_;
   Registers registers_;
   SpraySettings spraying_;
   SelectiveSettings selective_;

@@ -43,7 +43,10 @@ bool Requester::may_begin(const SendWqe& wqe) const {
 bool Requester::may_send(const SendWqe& wqe, TimeNs now) {
   if (!qp_.reliable()) return true;
   if (window_.next() - window_.unacked() >= window_.limit()) return false;
-  if (congestion_.has_window() && !window_allows(wqe, congestion_.window(now))) return false;
+  if (congestion_.has_window() && !window_allows(wqe, congestion_.window(now))) {
+    congestion_.note_closed();
+    return false;
+  }
   if (!wqe.awaits_response()) return true;
   // A request that has begun must be able to end, even when max_rd_atomic is 0.
   return window_.rd_atomics_sent() < std::max<uint32_t>(1, qp_.attributes().max_rd_atomic) &&

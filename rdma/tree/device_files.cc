@@ -205,6 +205,8 @@ void DeviceFiles::add_identity() {
       std::make_shared<KnobSet>(kNodeDescriptionKnobs, engine_, &description, std::move(start)));
   add_cfr_files(tree_, directory, device_, engine_);
   add_knob_files(tree_, directory,
+                 std::make_shared<KnobSet>(kPacingKnobs, engine_, &device_.pacing()));
+  add_knob_files(tree_, directory,
                  std::make_shared<KnobSet>(kSprayKnobs, engine_, &device_.spraying()));
   add_knob_files(tree_, directory,
                  std::make_shared<KnobSet>(kSelectiveKnobs, engine_, &device_.selective()));

@@ -394,7 +394,7 @@ TEST_CASE("congestion: every message arrives whole, whatever is switched under l
     for (int step = 0; step < 400 && world.outstanding.any(); ++step) {
       Device& device = world.device(rng.chance(0.5) ? "mb_0" : "mb_1");
       auto bit = [&] { return rng.chance(0.5) ? "1" : "0"; };
-      switch (rng.below(5)) {
+      switch (rng.below(6)) {
         case 0:
           set_ecn(device.port(), {{"roce_rp/enable/0", bit()},
                                   {"roce_np/enable/0", bit()},
@@ -415,6 +415,9 @@ TEST_CASE("congestion: every message arrives whole, whatever is switched under l
           break;
         case 4:
           set_class(device.port(), rng.chance(0.5) ? "-1" : "32");
+          break;
+        case 5:
+          device.pacing().apply(std::vector<KnobValue>{uint64_t{rng.chance(0.5)}});
           break;
       }
       world.scheduler.run_until(world.scheduler.now() + static_cast<TimeNs>(rng.below(100'000)));
