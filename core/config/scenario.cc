@@ -76,9 +76,12 @@ Result<void> set_interval(Scenario& scenario, std::string_view value) {
 
 }  // namespace
 
-std::vector<std::string> expand_range(std::string_view text) {
+Result<std::vector<std::string>> expand_range(std::string_view text, uint64_t most) {
   std::optional<Range> range = next_range(text, 0);
-  if (!range || range->last - range->first >= kMaxLines) return {std::string(text)};
+  if ((range ? range->last - range->first : 0) >= most) {
+    return errorf(ERANGE, "{} stands for more than {} names", quoted(text), most);
+  }
+  if (!range) return std::vector{std::string(text)};
   std::vector<std::string> texts;
   for (uint64_t n = 0; n <= range->last - range->first; ++n) texts.push_back(instance(text, n));
   return texts;

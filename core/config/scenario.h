@@ -33,8 +33,9 @@
 
 namespace rocefs {
 
-// The texts that one with a range {A..B} stands for; itself without one.
-std::vector<std::string> expand_range(std::string_view text);
+// The texts that one with a range {A..B} stands for; itself without one. ERANGE for more than
+// `most`.
+Result<std::vector<std::string>> expand_range(std::string_view text, uint64_t most);
 
 struct Scenario {
   struct Line {

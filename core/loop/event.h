@@ -14,9 +14,9 @@ class alignas(64) Event {
   // What its owner does.
   struct Kind {
     void (*run)(void* owner, TimeNs now);
-    // Asks the CPU for memory that `run` will read; changes nothing. Called for each step from 0 to
-    // 3, while other events run in between: a step may read what the ones before it asked for.
-    // Null: nothing.
+    // Asks the CPU for memory that `run` will read; changes nothing. Called for steps from 0 to 3,
+    // while other events run in between: a step reads what those before it asked for. Some or all
+    // may be left out. Null: nothing.
     void (*prefetch)(const void* owner, int step);
   };
   Event(void* owner, const Kind& kind) : owner_(owner), kind_(kind) {}

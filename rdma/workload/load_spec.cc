@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -31,8 +32,11 @@ constexpr uint32_t kOwnHosts = kEvery & ~bit(LoadPattern::kTrace);
 
 Result<void> set_names(std::string_view value, std::vector<std::string>& names) {
   names.clear();
+  constexpr uint64_t kMost = 2 * kMaxDevices;  // ports
   for (std::string_view word : split(value, " \t,")) {
-    for (std::string& name : expand_range(word)) names.push_back(std::move(name));
+    Result<std::vector<std::string>> more = expand_range(word, kMost - names.size());
+    if (!more) return more.error();
+    std::move(more->begin(), more->end(), std::back_inserter(names));
   }
   if (names.empty()) return Error{EINVAL, "names of ports are wanted"};
   return {};
@@ -190,6 +194,7 @@ class LoadMaker {
     load_.name = spec.name;
     load_.flow = spec.flow;
     load_.flow.verify = false;
+    load_.start = spec.start;
     load_.until = std::min(spec.until.value_or(kNever), until.value_or(kNever));
     load_.flows = spec.flows;
   }
@@ -276,7 +281,12 @@ class LoadMaker {
     std::vector<PoissonPattern::Source> sources;
     for (const std::string& host : load_.hosts) {
       auto rate = static_cast<double>(rates_.at(host));
-      sources.push_back({sizes_.mean() * 8e9 / (spec_.load * rate), rng(host)});
+      const double gap_ns = sizes_.mean() * 8e9 / (spec_.load * rate);
+      if (gap_ns < 1) {
+        return errorf(ERANGE, "a flow of {} octets each {} ns at {}: at least 1 ns is wanted",
+                      sizes_.mean(), gap_ns, host);
+      }
+      sources.push_back({gap_ns, rng(host)});
     }
     load_.pattern =
         std::make_unique<PoissonPattern>(std::move(sources), std::move(sizes_), spec_.start);

@@ -70,6 +70,7 @@ struct Load {
   FlowSpec flow;
   std::vector<std::string> hosts;
   std::unique_ptr<Pattern> pattern;
+  TimeNs start = 0;             // none starts before
   TimeNs until = kNever;        // no flow starts from then on
   uint64_t flows = UINT64_MAX;  // at most
 };

@@ -1,5 +1,6 @@
 #include "rdma/workload/loads.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -153,11 +154,27 @@ std::vector<LoadHost> Loads::hosts() const {
   return hosts;
 }
 
+namespace {
+
+// An all-to-all may start more flows at once than may run.
+Result<void> check_start(const LoadSpec& spec, size_t all) {
+  if (spec.pattern != LoadPattern::kAllToAll) return {};
+  const uint64_t hosts = spec.hosts.empty() ? all : spec.hosts.size();
+  const uint64_t at_once = hosts * std::min<uint64_t>(spec.parallel, hosts);
+  if (at_once <= Loads::kMaxRunningFlows) return {};
+  return errorf(ERANGE, "parallel={}: {} flows would run at once, {} may", spec.parallel, at_once,
+                Loads::kMaxRunningFlows);
+}
+
+}  // namespace
+
 Result<void> Loads::begin_on_core(uint64_t id, LoadSpec spec, QpOwner owner) {
   const TimeNs now = parts_.fabric.scheduler().now();
   spec.start = later(now, spec.start);
   if (spec.until) spec.until = later(now, *spec.until);
-  Result<Load> load = make_load(spec, hosts(), parts_.fabric.seed(), {}, std::nullopt);
+  const std::vector<LoadHost> all = hosts();
+  if (Result<void> fits = check_start(spec, all.size()); !fits) return fits.error();
+  Result<Load> load = make_load(spec, all, parts_.fabric.seed(), {}, std::nullopt);
   if (!load) return load.error();
   auto run = std::make_unique<Run>(*this, id, std::move(*load),
                                    WorkloadLimits{std::move(owner), kMaxRunningFlows});
@@ -175,7 +192,6 @@ void Loads::over_on_core(uint64_t id) {
         break;
       }
     }
-    parts_.engine.post_retrying([this, id] { end_on_core(id); });
   });
 }
 

@@ -20,16 +20,10 @@ uint32_t other_host(Rng& rng, uint64_t hosts, uint32_t from) {
   return to + (to >= from ? 1 : 0);
 }
 
-TimeNs whole_ns(double time) {
-  return time < 9e18 ? static_cast<TimeNs>(std::llround(time)) : kNever;
-}
-
 }  // namespace
 
 PoissonPattern::PoissonPattern(std::vector<Source> sources, SizeDistribution sizes, TimeNs start)
-    : sources_(std::move(sources)),
-      at_ns_(sources_.size(), static_cast<double>(start)),
-      sizes_(std::move(sizes)) {
+    : sources_(std::move(sources)), last_(sources_.size(), {start, 0}), sizes_(std::move(sizes)) {
   for (uint32_t from = 0; from < sources_.size(); ++from) {
     if (std::isfinite(sources_[from].mean_gap_ns)) plan_next(from);
   }
@@ -41,9 +35,14 @@ void PoissonPattern::taken(TimeNs, const FlowStart& flow) {
 
 void PoissonPattern::plan_next(uint32_t from) {
   Source& source = sources_[from];
-  at_ns_[from] -= std::log1p(-source.rng.uniform()) * source.mean_gap_ns;
+  Last& last = last_[from];
+  last.rest -= std::log1p(-source.rng.uniform()) * source.mean_gap_ns;
+  const double whole = std::floor(last.rest);
+  last.whole = later(last.whole, whole < 9e18 ? static_cast<TimeNs>(whole) : kNever);
+  last.rest -= whole;
   uint32_t to = other_host(source.rng, sources_.size(), from);
-  plan(whole_ns(at_ns_[from]), {from, to, sizes_.at(source.rng.uniform())});
+  const uint64_t bytes = sizes_.at(source.rng.uniform());
+  plan(later(last.whole, last.rest < 0.5 ? 0 : 1), {from, to, bytes});
 }
 
 IncastPattern::IncastPattern(Rule rule, const Rng& rng)

@@ -28,7 +28,13 @@ class PoissonPattern final : public Pattern {
   void plan_next(uint32_t from);
 
   std::vector<Source> sources_;
-  std::vector<double> at_ns_;  // last start of each; not rounded, so that the rate is right
+  // Last start of each source: whole nanoseconds and the rest, so that the rate is right at any
+  // time.
+  struct Last {
+    TimeNs whole;
+    double rest;
+  };
+  std::vector<Last> last_;
   const SizeDistribution sizes_;
 };
 

@@ -10,6 +10,8 @@ namespace {
 // Time until a flow that cannot start has failed. What follows it starts later, so that a
 // collective whose flows all fail does not run within one event.
 constexpr TimeNs kRefusal = kMicrosecond;
+// Flows that may wait to have failed; more start after these.
+constexpr size_t kMaxRefused = 4096;
 
 }  // namespace
 
@@ -18,6 +20,7 @@ Workload::Workload(Fabric& fabric, std::vector<Load> loads, WorkloadListener& li
     : fabric_(fabric),
       listener_(listener),
       limits_(std::move(limits)),
+      no_stats_(std::make_shared<FlowStats>()),
       due_(event_of<&Workload::on_due>(this)),
       refuse_(event_of<&Workload::on_refused>(this)),
       reap_(event_of<&Workload::on_reap>(this)) {
@@ -38,7 +41,7 @@ void Workload::remove_running() {
   fabric_.scheduler().cancel(refuse_);
   while (!running_.empty()) {
     Place place = running_.begin();
-    place->flow->stop();
+    if (place->flow) place->flow->stop();
     LoadFlow flow = told(*place);
     flow.removed = true;
     settle(place, std::move(flow));
@@ -70,15 +73,18 @@ TimeNs Workload::next_start() const {
 uint64_t Workload::expected(TimeNs now) const {
   uint64_t all = 0;
   for (const Source& source : sources_) {
-    uint64_t flows = std::min(source.load.flows, source.load.pattern->total());
-    const TimeNs until = source.load.until;
-    if (until != kNever) {
-      double whole =
-          now > 0 && now < until ? static_cast<double>(until) / static_cast<double>(now) : 1;
+    const Load& load = source.load;
+    uint64_t flows = std::min(load.flows, load.pattern->total());
+    if (load.until != kNever) {
+      const auto passed = static_cast<double>(now - load.start);
+      const double whole = now > load.start && now < load.until
+                               ? static_cast<double>(load.until - load.start) / passed
+                               : 1;
       auto at_this_rate = static_cast<double>(source.started) * whole;
       if (at_this_rate < static_cast<double>(flows)) flows = static_cast<uint64_t>(at_this_rate);
     }
-    all += std::max(flows, source.started);
+    flows = std::max(flows, source.started);
+    all = flows > UINT64_MAX - all ? UINT64_MAX : all + flows;
   }
   return all;
 }
@@ -90,7 +96,10 @@ void Workload::schedule() {
 
 void Workload::on_due(TimeNs now) {
   for (Source& source : sources_) {
-    while (due(source) <= now) start_flow(source, now);
+    while (due(source) <= now) {
+      if (refused_.size() >= kMaxRefused) return;  // on_refused() goes on
+      start_flow(source, now);
+    }
   }
   schedule();
 }
@@ -104,8 +113,11 @@ void Workload::start_flow(Source& source, TimeNs now) {
   const Load& load = source.load;
   FlowStart what = load.pattern->take();
   Place place =
-      running_.insert(running_.end(), {&source, source.started++, what, now, nullptr, nullptr});
+      running_.insert(running_.end(), {&source, source.started++, what, now, no_stats_, nullptr});
   ++started_;
+  if (running_.size() - refused_.size() > limits_.most_running) {
+    return refuse(place, errorf(EMFILE, "{} flows run at once", limits_.most_running));
+  }
   FlowSpec spec = load.flow;
   spec.name = fmt::format("{}.{}", load.name, place->number);
   spec.from = load.hosts[what.from];
@@ -115,9 +127,6 @@ void Workload::start_flow(Source& source, TimeNs now) {
   place->flow = std::make_unique<Flow>(
       fabric_, spec, limits_.owner, place->stats, nullptr,
       [this, place](Result<void> result) { flow_ended(place, std::move(result)); });
-  if (running_.size() > limits_.most_running) {
-    return refuse(place, errorf(EMFILE, "{} flows run at once", limits_.most_running));
-  }
   if (Result<void> begun = place->flow->start(); !begun) refuse(place, begun.error());
 }
 
@@ -128,6 +137,7 @@ void Workload::refuse(Place place, Error why) {
 
 void Workload::on_refused(TimeNs) {
   for (auto& [place, why] : std::exchange(refused_, {})) flow_ended(place, std::move(why));
+  schedule();
 }
 
 void Workload::flow_ended(Place place, Result<void> result) {
@@ -144,7 +154,7 @@ void Workload::settle(Place place, LoadFlow flow) {
   if (std::optional<RoundTimes> round = pattern.take_round()) {
     listener_.load_round_ended(place->source->load, *round);
   }
-  ended_.push_back(std::move(place->flow));
+  if (place->flow) ended_.push_back(std::move(place->flow));
   running_.erase(place);
   if (!reap_.scheduled()) fabric_.scheduler().after(reap_, 0);
   schedule();

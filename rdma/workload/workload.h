@@ -40,7 +40,7 @@ class WorkloadListener {
 
 struct WorkloadLimits {
   QpOwner owner = {};                  // of all queue pairs
-  uint64_t most_running = UINT64_MAX;  // flows at once; more fail
+  uint64_t most_running = UINT64_MAX;  // flows at once; more fail, each a while after its start
 };
 
 class Workload {
@@ -106,6 +106,7 @@ class Workload {
   std::list<Running> running_;
   std::vector<std::unique_ptr<Flow>> ended_;      // freed in an event of their own
   std::vector<std::pair<Place, Error>> refused_;  // flows that could not start
+  const std::shared_ptr<FlowStats> no_stats_;     // theirs
   uint64_t started_ = 0;
   Event due_, refuse_, reap_;
 };

@@ -31,16 +31,13 @@ struct Late {
       }
       if (held && ++passed == behind) {
         done = true;
-        event = std::make_unique<Event>(this, [](void* self, TimeNs) {
-          auto* late = static_cast<Late*>(self);
-          late->meddler.deliver(std::move(late->held));
-        });
-        world.scheduler.after(*event, 0);
+        world.scheduler.after(event, 0);
       }
       return false;
     };
   }
-  std::unique_ptr<Event> event;
+  void deliver(TimeNs) { meddler.deliver(std::move(held)); }
+  Event event = event_of<&Late::deliver>(this);
 };
 
 }  // namespace

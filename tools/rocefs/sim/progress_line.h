@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <optional>
@@ -41,7 +42,8 @@ class ProgressLine {
     auto part = static_cast<double>(until_ ? static_cast<uint64_t>(progress.now) : progress.ended);
     TimeNs passed = wall - began_;
     if (passed < kSecond || part <= 0 || whole <= 0) return {};
-    auto left = static_cast<TimeNs>(static_cast<double>(passed) * (whole - part) / part);
+    const double rest = static_cast<double>(passed) * (whole - part) / part;
+    auto left = static_cast<TimeNs>(std::min(rest, 1e15));
     return ", " + seconds_to_go(left) + " to go";
   }
 
