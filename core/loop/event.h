@@ -11,7 +11,7 @@ namespace rocefs {
 // removes it from the queue.
 class alignas(64) Event {
  public:
-  // What its owner does.
+  // Calls of its owner.
   struct Kind {
     void (*run)(void* owner, TimeNs now);
     // Asks the CPU for memory that `run` will read; changes nothing. Called for steps from 0 to 3,

@@ -83,7 +83,7 @@ bool Scheduler::run_one(TimeNs limit) {
   return true;
 }
 
-// Of a timer and an event of the wheel that are due at the same time.
+// Decides between a timer and an event of the wheel that are due at the same time.
 bool Scheduler::wheel_is_first() const {
   return wheel_.due() == timers_due_ &&
          wheel_.first().sequence_ <

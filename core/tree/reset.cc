@@ -15,7 +15,8 @@ namespace {
 constexpr TriggerRow kReset{
     "reset", "1",
     "restores the configuration: values of knobs, including [knobs] of the ini file, and drivers "
-    "of devices; ends flows, loads, captures and scheduled stores; verbs programs lose their device "
+    "of devices; ends flows, loads, captures and scheduled stores; verbs programs lose their "
+    "device "
     "(EIO), PCC ends and forgets plugins, packets in flight are dropped; counters, statistics, "
     "trace_hash and random numbers start again. Time goes on"};
 

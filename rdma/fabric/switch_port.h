@@ -63,7 +63,7 @@ struct IngressCount {
 
 class Switch;
 
-// What every packet needs comes first, in two cache lines; its queue is another one.
+// Fields that every packet needs come first, in two cache lines; its queue is another one.
 struct SwitchPort : LinkSource, LinkSink {
   Link* in = nullptr;
   Link* out = nullptr;

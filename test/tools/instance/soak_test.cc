@@ -110,7 +110,8 @@ class Soak {
     if (is("/delay")) return fmt::format("{}", spread(0, 2 * kMillisecond));
     // Buffers hold all packets in flight, and those that arrive while a priority is paused: a
     // fabric that drops most packets makes connections give up, as they should.
-    if (is("/buffer") || is("/buffer/size")) return fmt::format("{}", spread(8 << 20, 64 << 20));
+    if (is("/buffer") || is("/ingress_buffer") || is("/buffer/size"))
+      return fmt::format("{}", spread(8 << 20, 64 << 20));
     if (is("/pfc/headroom")) return fmt::format("{}", spread(240 << 10, 320 << 10));
     switch (row.type) {
       case KnobType::kBool:

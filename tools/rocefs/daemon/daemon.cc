@@ -343,9 +343,9 @@ Result<void> Daemon::Impl::take_over() {
                                   death.pid, death.cause, fired, ::getpid(),
                                   static_cast<double>(monotonic_ns() - death.monotonic) / 1e6));
   log(LogLevel::kErr,
-      fmt::format("{} requests in flight {}; {} open files; flows, loads, captures and PCC have ended",
-                  taken->in_flight, taken->resent ? "are resent" : "ended with EIO",
-                  taken->open_files));
+      fmt::format(
+          "{} requests in flight {}; {} open files; flows, loads, captures and PCC have ended",
+          taken->in_flight, taken->resent ? "are resent" : "ended with EIO", taken->open_files));
   return {};
 }
 
