@@ -33,7 +33,6 @@ seed = 4
 kind = star
 hosts = 3
 rate = 100G
-buffer = 64M
 [flows]
 f{1..2} = write h{1..2} h0 size=64K count=256 window=4096
 [knobs]
