@@ -205,7 +205,7 @@ class Run:
 
     def end_actors(self):
         for pid in self.pids.values():
-            for each in watch.descendants(pid):
+            for each in stop_tree(pid):
                 kill(each)
             try:
                 os.killpg(pid, signal.SIGKILL)
@@ -319,11 +319,21 @@ def alive(pid):
     return watch.text_of(f"/proc/{pid}/stat").rpartition(")")[2].split()[:1] not in ([], ["Z"], ["X"])
 
 
-def kill(pid):
+def kill(pid, how=signal.SIGKILL):
     try:
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, how)
     except ProcessLookupError:
         pass
+
+
+def stop_tree(pid):
+    """Stops a process and all that it has started: one that is still running might start another one meanwhile."""
+    stopped = set()
+    while new := {pid, *watch.descendants(pid)} - stopped:
+        for each in new:
+            kill(each, signal.SIGSTOP)
+        stopped |= new
+    return stopped
 
 
 def main():
