@@ -25,6 +25,8 @@ class QueueTimes {
   void changes(size_t port, size_t priority, uint64_t octets, TimeNs now) {
     std::unique_ptr<Queue>& queue = queues_[port * kPriorities + priority];
     if (!queue) queue = std::make_unique<Queue>(Queue{begin_, {}});
+    // A packet that passes an idle queue is the usual case: its length lasted no time.
+    if (now == queue->since && octets <= queue->times.max()) return;
     queue->times.add(octets, static_cast<uint64_t>(now - queue->since));
     queue->since = now;
   }
