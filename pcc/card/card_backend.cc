@@ -261,7 +261,7 @@ void CardBackend::feel_pulse() {
 }
 
 std::string CardBackend::name() const {
-  return options_.tells_pid ? fmt::format("mango-pccd (pid {})", pid()) : "mango-pccd";
+  return fmt::format("mango-pccd (pid {})", pid());
 }
 
 }  // namespace rocefs

@@ -40,7 +40,6 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
     // User that runs plugin code: the owner of the mount. The process has no capabilities.
     uid_t uid = ::geteuid();
     gid_t gid = ::getegid();
-    bool tells_pid = true;  // in reasons: not where two runs are to tell the same
   };
   // Interval of echo orders, in wall time.
   static constexpr TimeNs kPulse = kSecond;

@@ -177,7 +177,6 @@ std::unique_ptr<PccBackend> Instance::make_pcc_backend(Device& device,
   if (engine_->mode() == ClockMode::kReal) {
     return std::make_unique<CardBackend>(loop_, std::move(card), listener);
   }
-  card.tells_pid = false;
   return std::make_unique<VirtualBackend>(*engine_, device, loop_, std::move(card), listener);
 }
 
