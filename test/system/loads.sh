@@ -114,6 +114,14 @@ grep -q "^first_failure 4096: 4096 flows run at once" "$loads/much/result" || fa
 for host in h0 h1 h2 h3; do echo up >"$debug/links/$host-sw_0/state"; done
 echo 1 >"$loads/much/stop"
 
+test_case "an all-to-all of more flows at once than may run is refused"
+sed 's/^hosts = .*/hosts = 70/' "$dir/star.ini" >"$dir/seventy.ini"
+mounted -o config="$dir/seventy.ini"
+expect "Numerical result out of range" "$(store "many pattern=all-to-all size=1K parallel=100" "$loads/start")" "70 times 69 flows"
+grep -q "parallel=100: 4830 flows would run at once, 4096 may" "$debug/dmesg" || fail "what dmesg says: $(tail -n 2 "$debug/dmesg")"
+expect start "$(ls "$loads")" "directories"
+expect ok "$(store "few pattern=all-to-all size=1K parallel=2" "$loads/start")" "70 times 2 flows"
+
 test_case "a load on the real clock wakes who polls its state"
 mounted -o config="$dir/star.ini"
 echo "web $rule" >"$loads/start"

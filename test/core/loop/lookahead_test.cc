@@ -19,7 +19,7 @@ struct Asked {
 // Owner of an event, in whose memory the steps are noted: a call after its end is one of a freed
 // owner, which AddressSanitizer reports.
 struct Owner {
-  Asked asked;
+  mutable Asked asked;
   size_t whole = 0;  // runs that all steps came before
   Event event = event_of<&Owner::run, &Owner::prefetch>(this);
   std::function<void(Owner&)> on_run;
@@ -30,11 +30,10 @@ struct Owner {
     on_run(*this);
   }
   void prefetch(int step) const {
-    auto& noted = const_cast<Asked&>(asked);
     CHECK(event.scheduled());
-    CHECK((noted.steps.empty() || noted.steps.back() < step));
-    noted.steps.push_back(step);
-    ++noted.calls;
+    CHECK((asked.steps.empty() || asked.steps.back() < step));
+    asked.steps.push_back(step);
+    ++asked.calls;
   }
 };
 

@@ -273,7 +273,52 @@ TEST_CASE("load: the number of flows to come is told where it is known, else gue
   // A host sends 1000 octets every 1.6 us: 2,500 flows of 4 hosts in 1 ms.
   const Keys timed = {{"pattern", "poisson"}, {"load", "0.5"}, size, {"until", "1ms"}};
   CHECK(static_cast<double>(expected(timed, 200 * kMicrosecond)) == Approx(2500).epsilon(0.2));
+  // The same rate for 200 us, of which half are over.
+  const Keys late = {
+      {"pattern", "poisson"}, {"load", "0.5"}, size, {"start", "300us"}, {"until", "500us"}};
+  CHECK(static_cast<double>(expected(late, 400 * kMicrosecond)) == Approx(500).epsilon(0.2));
   CHECK(expected({{"pattern", "poisson"}, {"load", "0.5"}, size, {"until", "1us"}}, kSecond) < 10);
+}
+
+TEST_CASE("load: a Poisson load keeps its rate after years of engine time") {
+  // 1e17 ns: doubles are 16 ns apart there, more than the mean gap of a host.
+  Result<Load> load = load_of({{"pattern", "poisson"},
+                               {"load", "1"},
+                               {"size", "4"},
+                               {"flows", "1"},
+                               {"start", "100000000s"}});
+  REQUIRE(load);
+  constexpr int kFlows = 20'000;
+  const TimeNs begin = 100'000'000 * kSecond;
+  for (int i = 0; i < kFlows; ++i) (void)load->pattern->take();
+  const double mean_gap = 4 * 8e9 / kRate / 8;
+  // Standard deviation of the sum: 0.7 %.
+  CHECK(static_cast<double>(load->pattern->due() - begin) ==
+        Approx(kFlows * mean_gap).epsilon(0.03));
+}
+
+TEST_CASE("load: flows beyond a limit fail a moment after their start, and the others go on") {
+  World world(1, star(4, kRate));
+  struct Ends final : WorkloadListener {
+    size_t done = 0;
+    std::vector<TimeNs> failed;  // how long each took
+    void load_flow_ended(const LoadFlow& flow) override {
+      if (flow.result) {
+        ++done;
+      } else {
+        CHECK(flow.result.error().code == EMFILE);
+        failed.push_back(flow.end - flow.start);
+      }
+    }
+    void load_round_ended(const Load&, const RoundTimes&) override {}
+  } ends;
+  std::vector<Load> loads;
+  loads.push_back(std::move(*load_of({{"pattern", "permutation"}, {"size", "1M"}}, 4)));
+  Workload workload(world.fabric, std::move(loads), ends, {{}, 3});
+  workload.begin();
+  while (!workload.over()) REQUIRE(world.scheduler.run_one(kSecond));
+  CHECK(ends.done == 3);
+  CHECK(ends.failed == std::vector<TimeNs>{kMicrosecond});
 }
 
 TEST_CASE("load: flows that fail are told, and do not hold up the others") {
@@ -357,6 +402,10 @@ TEST_CASE("load: what cannot be is refused") {
   CHECK(with("hosts", "h1 h77") == "hosts: no device h77");
   CHECK(with("hosts", "h1 h1") == "hosts: h1 twice");
   CHECK(with("hosts", "h1") == "hosts: at least two are wanted");
+  CHECK(with("hosts", "h{1..9999999}") ==
+        "hosts: 'h{1..9999999}' stands for more than 25600 names");
+  CHECK(why_not({{"pattern", "poisson"}, {"load", "1"}, {"size", "1"}, {"flows", "5"}})
+            .starts_with("a flow of 1 octets each 0."));
   CHECK(with("cdf", "websearch") == "size= and cdf=: one of them");
   CHECK(with("parallel", "2") == "parallel= does not go with pattern=poisson");
   CHECK(with("op", "ud") == "op: ud: write, send or read is wanted");
