@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 
+#include "core/base/prefetch.h"
 #include "core/loop/event.h"
 #include "core/loop/event_wheel.h"
 
@@ -28,8 +29,7 @@ class Lookahead {
     for (size_t i = 0; i < 2 && count_ < kDepth; ++i) {
       Event* next = wheel.after(*last);
       if (!next) break;
-      load(next);
-      load(reinterpret_cast<const char*>(next) + kLine);
+      prefetch_two_lines(next);
       events_[(first_ + count_++) % kSize] = next;
       last = next;
     }
@@ -46,12 +46,10 @@ class Lookahead {
   }
 
  private:
-  static constexpr size_t kLine = 64;
   // With fewer events their memory is in the cache, and asking for it only costs time.
   static constexpr size_t kMany = 2048;
   static constexpr size_t kDepth = 5;
   static constexpr size_t kSize = 8;  // a power of two
-  static void load(const void* line) { __builtin_prefetch(line, 1); }
   static void prefetch(const Event& event, int step) {
     if (event.kind_.prefetch) event.kind_.prefetch(event.owner_, step);
   }

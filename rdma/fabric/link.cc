@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/prefetch.h"
 #include "rdma/packet/trace_hash.h"
 
 namespace rocefs {
@@ -60,8 +61,7 @@ TimeNs Link::serialize(uint64_t octets) {
 
 void Link::prefetch_transmit(int step) const {
   if (step > 0) return source_->prefetch(step);
-  __builtin_prefetch(source_, 1);
-  __builtin_prefetch(reinterpret_cast<const char*>(source_) + 64, 1);
+  prefetch_two_lines(source_);
   __builtin_prefetch(&parameters_);
   __builtin_prefetch(&in_flight_, 1);
 }
@@ -73,8 +73,7 @@ void Link::prefetch_deliver(int step) const {
     return sink_->prefetch(packet, step);
   }
   rocefs::prefetch(packet);
-  __builtin_prefetch(sink_, 1);
-  __builtin_prefetch(reinterpret_cast<const char*>(sink_) + 64, 1);
+  prefetch_two_lines(sink_);
 }
 
 void Link::on_transmit(TimeNs now) {

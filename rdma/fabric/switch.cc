@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 
+#include "core/base/prefetch.h"
 #include "rdma/packet/ethernet_frame.h"
 
 namespace rocefs {
@@ -219,6 +220,8 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
   PacketPtr packet = queue.fifo.pop();
   uint64_t length = packet->wire_length();
   from.first = queue.fifo.front();
+  // The next packet may have waited long enough to leave the cache.
+  if (from.first) rocefs::prefetch(*from.first);
   if (queue.fifo.empty()) from.waiting &= static_cast<uint8_t>(~(1u << priority));
   queue.packets.set(queue.packets.get() - 1);
   if (queue_times_) queue_times_->changes(from.index, priority, queue.bytes.get(), now);
@@ -263,8 +266,7 @@ void Switch::prefetch_receive(const PortUnit& from, const Packet& packet, int st
   if (hops.size() > 1) hop = hops[RouteTable::choose(routes_.flow_hash(packet), hops.size())];
   const PortUnit& egress = *ports_[hop];
   outs_[hop]->prefetch();
-  __builtin_prefetch(&egress, 1);
-  __builtin_prefetch(reinterpret_cast<const char*>(&egress) + 64, 1);
+  prefetch_two_lines(&egress);
   __builtin_prefetch(&egress.queues[priority_of(packet)], 1);
 }
 

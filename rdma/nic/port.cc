@@ -231,6 +231,7 @@ void Port::forget(Qp& qp) {
 
 void Port::receive(Packet* arriving, TimeNs now) {
   PacketPtr packet(arriving);
+  prefetch_end(*packet);
   if (packet->ethernet) return receive_frame(std::move(packet), now);
   if (!host_.present()) return host_.fabric().counters().no_device.add();
   counters_.port_rcv_packets.add();

@@ -105,6 +105,10 @@ inline void prefetch(const Packet& packet) {
   __builtin_prefetch(&packet, 1);
   __builtin_prefetch(&packet.header, 1);
 }
+// The same for what is needed at the packet's end.
+inline void prefetch_end(const Packet& packet) {
+  __builtin_prefetch(&packet.pool);
+}
 
 // PacketPtr: the owner of a packet. Its destructor gives the packet back to its pool.
 //
