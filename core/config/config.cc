@@ -143,6 +143,8 @@ class Reader {
       enter_port(first, second);
     } else if (kind == "switch" && second.empty()) {
       claim_name(first);
+      if (topology_.switches.size() == kMaxSwitches)
+        refuse(line_, fmt::format("more than {} switches", kMaxSwitches));
       topology_.switches.push_back({first});  // with a name or not: its keys follow
     } else if (kind == "uplink" && second.empty()) {
       if (!claim_name(first)) return;

@@ -92,6 +92,8 @@ struct KnobSetting {
 // are 64 blocks.
 inline constexpr size_t kDeviceBlock = 200;
 inline constexpr size_t kMaxDevices = 64 * kDeviceBlock;
+// Switches are numbered, and each has a route of two octets to every other one.
+inline constexpr size_t kMaxSwitches = 16'384;
 // The n-th device, from 1, with its default addresses, PCI function (domain b, a bus for each i)
 // and interface name: 10.77.0.n, 0000:BUS:00.0 and enpBUSs0 in the first block.
 DeviceSpec nth_device(std::string name, size_t n);

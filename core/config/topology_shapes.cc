@@ -11,8 +11,8 @@
 namespace rocefs {
 namespace {
 
-// A fat-tree of the most hosts has 1280 switches.
-constexpr uint64_t kMaxSwitches = 2048;
+constexpr uint64_t kMaxLayer = 2048;  // switches in a layer, and NICs of a host
+static_assert(2 * kMaxLayer <= kMaxSwitches);
 constexpr uint64_t kMaxFatTree = 32;
 static_assert(kMaxFatTree * kMaxFatTree * kMaxFatTree / 4 <= kMaxDevices);
 constexpr std::array<std::string_view, 4> kKinds = {"star", "dumbbell", "leaf-spine", "fat-tree"};
@@ -244,9 +244,9 @@ Result<void> set_shape_key(Shape& shape, std::string_view key, std::string_view 
     return {};
   }
   if (key == "hosts") return set_count(key, value, kMaxDevices, shape.hosts.emplace());
-  if (key == "leaves") return set_count(key, value, kMaxSwitches, shape.leaves);
-  if (key == "spines") return set_count(key, value, kMaxSwitches, shape.spines);
-  if (key == "nics") return set_count(key, value, kMaxSwitches, shape.nics.emplace());
+  if (key == "leaves") return set_count(key, value, kMaxLayer, shape.leaves);
+  if (key == "spines") return set_count(key, value, kMaxLayer, shape.spines);
+  if (key == "nics") return set_count(key, value, kMaxLayer, shape.nics.emplace());
   if (key == "cables") return set_count(key, value, kMaxSwitchPorts, shape.cables.emplace());
   if (key == "k") return set_k(value, shape.k);
   if (key == "mtu") return set_mtu(value, shape.mtu);

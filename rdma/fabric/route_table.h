@@ -14,6 +14,8 @@ namespace rocefs {
 
 class RouteTable {
  public:
+  // Different sets of next hops: no more than switches.
+  static constexpr size_t kMaxSets = 65'535;
   explicit RouteTable(uint64_t salt) : salt_(salt) {}
 
   // Sets the ports through which the switch with that number is nearest, in place of earlier ones;

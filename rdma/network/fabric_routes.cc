@@ -9,6 +9,8 @@
 
 namespace rocefs {
 
+static_assert(kMaxSwitches <= RouteTable::kMaxSets);
+
 void Fabric::route() {
   find_trunks();
   place_destinations();

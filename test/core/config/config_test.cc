@@ -103,6 +103,13 @@ TEST_CASE("config: 12800 devices get distinct defaults, and one more is refused"
   CHECK(refusal(text + "[device e]\n") == "f:64065: more than 12800 devices");
 }
 
+TEST_CASE("config: no more switches than their route tables have room for") {
+  std::string text;
+  for (int i = 0; i < 16384; ++i) text += fmt::format("[switch s{}]\n", i);
+  CHECK(refusal(text + "[device d]\n[link d s0]\n") == "accepted");
+  CHECK(refusal(text + "[switch e]\n") == "f:16385: more than 16384 switches");
+}
+
 TEST_CASE("config: devices without a path between them are no error") {
   CHECK(refusal("[device a]\n[device b]\n[switch s]\n[switch t]\n[link a s]\n[link b t]\n") ==
         "accepted");
