@@ -19,7 +19,9 @@ class alignas(64) Event {
     // may be left out. Null: nothing.
     void (*prefetch)(const void* owner, int step);
   };
+  // `kind` outlives the event.
   Event(void* owner, const Kind& kind) : owner_(owner), kind_(kind) {}
+  Event(void* owner, const Kind&& kind) = delete;
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
