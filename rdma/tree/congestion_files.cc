@@ -12,7 +12,7 @@ namespace rocefs {
 namespace {
 
 // Shows the effective value: 0 while PCC has disabled CFR; the stored one is kept.
-class CfrEnableFile final : public KnobFile {
+class CfrEnableFile final : public KnobFile, public std::enable_shared_from_this<CfrEnableFile> {
  public:
   CfrEnableFile(std::shared_ptr<KnobSet> set, size_t index, const Cfr& cfr)
       : KnobFile(std::move(set), index), cfr_(cfr) {}
@@ -22,10 +22,20 @@ class CfrEnableFile final : public KnobFile {
   }
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
     bool parses = static_cast<bool>(parse_knob(row(), text));
-    if (parses && cfr_.shown_as_controlled()) {
-      return answer(Error{EBUSY, "CFR is disabled while PCC runs"});
+    if (!parses || !cfr_.shown_as_controlled()) {
+      return KnobFile::store(text, operation, std::move(answer));
     }
-    KnobFile::store(text, operation, std::move(answer));
+    // PCC may have ended already, and the core have been told to take the windows back.
+    set()->engine().call<void>(
+        [&cfr = cfr_]() -> Result<void> {
+          if (cfr.shown_as_controlled()) return Error{EBUSY, "CFR is disabled while PCC runs"};
+          return {};
+        },
+        [self = shared_from_this(), text = std::string(text), operation,
+         answer = std::move(answer)](Result<void> free) mutable {
+          if (!free) return answer(std::move(free));
+          self->KnobFile::store(text, operation, std::move(answer));
+        });
   }
 
  private:
