@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,10 @@ struct PccAlgorithm {
   uint32_t metrics = 0;                      // of `event`; `legacy` reads all metrics
   std::vector<uint8_t> initial;              // initial bytes of each queue pair's copy
   std::vector<Parameter> parameters;         // in order of registration
+  // Called for each queue pair when this algorithm takes the place of another; may be null.
+  mango_pcc_algo_keep_fn* keep = nullptr;
+  // Values that were set since it was added, as text, by name of the parameter.
+  std::map<std::string, std::string> settings = {};
 };
 
 // Sink of log lines. May be called on any poller's thread; `text` includes its prefix.

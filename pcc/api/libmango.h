@@ -289,6 +289,17 @@ MANGO_API mango_status_e mango_pcc_window_current_by_qp(mango_pcc_h pcc, uint32_
 MANGO_API mango_status_e mango_pcc_window_count_by_qp(mango_pcc_h pcc, uint32_t qp_num,
                                                       uint32_t* count);
 
+/* Name of a function that a plugin may export besides mango_pcc_algo_plugin; not of the vendor's
+ * API. It is called when the plugin takes the place of the one that was loaded from its file
+ * before, once for each queue pair that ran that one, while no algorithm is called: `before` are
+ * the queue pair's parameters as the earlier plugin left them, `after` those of this one, which the
+ * function may change. Without it each queue pair starts with the new plugin's parameters, but for
+ * those that were set by `params set`, which keep their values. Windows always stay. */
+typedef void mango_pcc_algo_keep_fn(const void* before, size_t before_size, void* after,
+                                    size_t after_size);
+extern MANGO_API void mango_pcc_algo_keep(const void* before, size_t before_size, void* after,
+                                          size_t after_size);
+
 /* ---- From within an algorithm only, for its queue pair ---- */
 
 /* Window in octets. 0 outside an algorithm. */

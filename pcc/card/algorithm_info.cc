@@ -3,7 +3,18 @@
 #include <cassert>
 #include <utility>
 
+#include "pcc/api/parameter.h"
+
 namespace rocefs {
+
+PccAlgorithmInfo describe(const PccAlgorithm& algorithm, unsigned slot) {
+  PccAlgorithmInfo info{slot, algorithm.name, algorithm.desc, {}};
+  for (const PccAlgorithm::Parameter& parameter : algorithm.parameters) {
+    const uint8_t* value = algorithm.initial.data() + parameter.offset;
+    info.parameters.emplace_back(parameter.name, format_parameter(parameter.type, value));
+  }
+  return info;
+}
 
 PccAlgorithmInfo describe(const PccController& controller, unsigned slot) {
   const PccAlgorithm* algorithm = controller.algorithm(slot);

@@ -9,6 +9,8 @@
 namespace rocefs {
 
 // Precondition: the slot is in use.
+// Its parameters have their initial values.
+PccAlgorithmInfo describe(const PccAlgorithm& algorithm, unsigned slot);
 PccAlgorithmInfo describe(const PccController& controller, unsigned slot);
 // Descriptions of all slots in use.
 std::vector<PccAlgorithmInfo> describe_all(const PccController& controller);

@@ -31,8 +31,9 @@ struct PccLoaded {
     std::string name;    // file name
     std::string loaded;  // name of the algorithm; empty if refused
     std::string reason;  // reason of the refusal
+    bool again = false;  // took the place of what was loaded from the file before
   };
-  std::vector<File> files;                   // files that were not loaded before
+  std::vector<File> files;                   // files that were not loaded, or have changed
   std::vector<PccAlgorithmInfo> algorithms;  // all algorithms after the load
 };
 
@@ -51,7 +52,8 @@ class PccBackend {
   virtual ~PccBackend() = default;
 
   virtual std::vector<PccAlgorithmInfo> built_ins() const = 0;
-  virtual void load(const std::string& directory, Answer<PccLoaded> answer) = 0;
+  // Loads the plugins that are not loaded or have changed since; with `force` all.
+  virtual void load(const std::string& directory, bool force, Answer<PccLoaded> answer) = 0;
   virtual void unload(unsigned slot, Answer<void> answer) = 0;
   // Applies to all queue pairs, or to one. ENOENT: inactive queue pair.
   virtual void apply(unsigned slot, std::optional<uint32_t> qpn, Answer<void> answer) = 0;

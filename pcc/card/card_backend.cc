@@ -42,8 +42,8 @@ std::vector<PccAlgorithmInfo> CardBackend::built_ins() const {
   return describe_all(controller);
 }
 
-void CardBackend::load(const std::string& directory, Answer<PccLoaded> answer) {
-  ask<PccLoaded>(CardOrder::Load{directory}, std::move(answer),
+void CardBackend::load(const std::string& directory, bool force, Answer<PccLoaded> answer) {
+  ask<PccLoaded>(CardOrder::Load{directory, force}, std::move(answer),
                  [](PccLoaded loaded) { return loaded; });
 }
 

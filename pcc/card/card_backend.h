@@ -48,7 +48,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   ~CardBackend() override;
 
   std::vector<PccAlgorithmInfo> built_ins() const override;
-  void load(const std::string& directory, Answer<PccLoaded> answer) override;
+  void load(const std::string& directory, bool force, Answer<PccLoaded> answer) override;
   void unload(unsigned slot, Answer<void> answer) override;
   void apply(unsigned slot, std::optional<uint32_t> qpn, Answer<void> answer) override;
   // Run::pollers 0 is lockstep mode: algorithms are called by round().

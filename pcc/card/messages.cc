@@ -187,7 +187,7 @@ PccAlgorithmInfo read_algorithm(Reader& in) {
 void write(Writer& out, const PccLoaded& loaded) {
   for (const PccLoaded::File& file : loaded.files) {
     bool refused = file.loaded.empty();
-    out.line().word(refused ? "refused" : "loaded").word(file.name);
+    out.line().word(refused ? "refused" : file.again ? "again" : "loaded").word(file.name);
     out.word(refused ? file.reason : file.loaded);
   }
   for (const PccAlgorithmInfo& algorithm : loaded.algorithms) {
@@ -205,11 +205,14 @@ std::optional<PccLoaded> read_loaded(std::string_view lines) {
     std::string kind = in.word();
     if (kind == "algorithm") {
       loaded.algorithms.push_back(read_algorithm(in));
-    } else if ((kind == "loaded" || kind == "refused") && loaded.algorithms.empty()) {
+    } else if ((kind == "loaded" || kind == "again" || kind == "refused") &&
+               loaded.algorithms.empty()) {
+      bool refused = kind == "refused";
       PccLoaded::File file;
       file.name = in.word();
-      (kind == "loaded" ? file.loaded : file.reason) = in.word();
-      if (kind == "loaded" && !valid_algorithm_name(file.loaded)) return std::nullopt;
+      (refused ? file.reason : file.loaded) = in.word();
+      file.again = kind == "again";
+      if (!refused && !valid_algorithm_name(file.loaded)) return std::nullopt;
       loaded.files.push_back(std::move(file));
     } else {
       return std::nullopt;
@@ -274,7 +277,10 @@ std::string format_order(const CardOrder& order) {
   Writer out;
   out.number(order.id).word(verb_of(order));
   std::visit(Overloaded{
-                 [&](const CardOrder::Load& load) { out.word(load.directory); },
+                 [&](const CardOrder::Load& load) {
+                   out.word(load.directory);
+                   if (load.force) out.word("force");
+                 },
                  [&](const CardOrder::Unload& unload) { out.number(unload.slot); },
                  [&](const CardOrder::Apply& apply) {
                    out.number(apply.slot);
@@ -302,9 +308,12 @@ Result<CardOrder> parse_order(std::string_view message) {
   order.id = in.number<uint64_t>();
   std::string verb = in.word();
   switch (std::find(kVerbs.begin(), kVerbs.end(), verb) - kVerbs.begin()) {
-    case kLoad:
-      order.what = CardOrder::Load{in.word()};
+    case kLoad: {
+      CardOrder::Load load{in.word(), in.more()};
+      if (load.force && in.word() != "force") return nonsense(message);
+      order.what = std::move(load);
       break;
+    }
     case kUnload:
       order.what = CardOrder::Unload{in.number<unsigned>()};
       break;

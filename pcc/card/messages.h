@@ -30,6 +30,7 @@ inline constexpr size_t kMaxCardMessage = 128 * 1024;
 struct CardOrder {
   struct Load {
     std::string directory;
+    bool force;
   };
   struct Unload {
     unsigned slot;

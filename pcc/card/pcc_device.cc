@@ -91,6 +91,7 @@ void PccDevice::order(std::function<void(TurnPtr)> act, Answer<void> answer) {
 void PccDevice::apply(const std::string& algorithm, std::optional<uint32_t> qpn,
                       Answer<void> answer) {
   auto act = [this, algorithm, qpn](TurnPtr turn) {
+    if (algorithm == "none" && !qpn) return turn->done(apply_none());
     const PccAlgorithmInfo* info = find(algorithm);
     if (!info) return turn->done(errorf(ENOENT, "there is no algorithm '{}'", algorithm));
     if (qpn && !active()) return turn->done(Error{EINVAL, "PCC is not active"});
@@ -104,6 +105,14 @@ void PccDevice::apply(const std::string& algorithm, std::optional<uint32_t> qpn,
     });
   };
   order(std::move(act), std::move(answer));
+}
+
+// The backend keeps what it has: a start without an applied algorithm is refused here.
+Result<void> PccDevice::apply_none() {
+  if (active()) return Error{EBUSY, "PCC is active"};
+  applied_.reset();
+  changed();
+  return {};
 }
 
 Result<void> PccDevice::may_start() const {
@@ -230,17 +239,23 @@ void PccDevice::take_over(std::vector<PccAlgorithmInfo> all) {
   algorithms_ = std::move(all);
 }
 
-void PccDevice::load(const std::string& directory, Answer<void> answer) {
-  auto act = [this, directory](TurnPtr turn) {
-    backend_->load(directory, [this, turn](Result<PccLoaded> loaded) {
+void PccDevice::load(const std::string& directory, bool force, Answer<void> answer) {
+  auto act = [this, directory, force](TurnPtr turn) {
+    backend_->load(directory, force, [this, turn](Result<PccLoaded> loaded) {
       if (turn->over()) return;
       if (!loaded) return turn->done(loaded.error());
       load_report_ = loaded->files;
+      const std::string was = applied() ? applied()->name : "";
       take_over(std::move(loaded->algorithms));
       for (const PccLoaded::File& file : load_report_) {
         if (!file.loaded.empty()) {
-          log(LogLevel::kInfo, fmt::format("loaded {} from {}", file.loaded, file.name));
+          log(LogLevel::kInfo, fmt::format("loaded {} {}from {}", file.loaded,
+                                           file.again ? "again " : "", file.name));
         }
+      }
+      if (applied_ && (!applied() || applied()->name != was)) {
+        log(LogLevel::kInfo, fmt::format("{} is not applied any more", was));
+        applied_.reset();
       }
       changed();
       turn->done(verdict(*loaded));

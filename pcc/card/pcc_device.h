@@ -85,13 +85,15 @@ class PccDevice final : public PccBackend::Listener {
 
   // ---- Orders ----
 
-  // Applies to all present and future queue pairs, or to one, which needs an active run.
+  // Applies to all present and future queue pairs, or to one, which needs an active run. `none`,
+  // for all: none is applied then; EBUSY while PCC is active.
   void apply(const std::string& algorithm, std::optional<uint32_t> qpn, Answer<void> answer);
   void start(unsigned pollers, unsigned interval_us, Answer<void> answer);
   void stop(Answer<void> answer);
   void set_interval(unsigned interval_us, Answer<void> answer);
-  // Loads every plugin of the directory that is not loaded. ENOEXEC if one was refused.
-  void load(const std::string& directory, Answer<void> answer);
+  // Loads every plugin of the directory that is not loaded or has changed since, with `force` all.
+  // ENOEXEC if one was refused.
+  void load(const std::string& directory, bool force, Answer<void> answer);
   void unload(const std::string& algorithm, Answer<void> answer);
   // Sets parameters: all or none.
   void update(const std::string& algorithm, PccBackend::Assignments changes, Answer<void> answer);
@@ -128,6 +130,7 @@ class PccDevice final : public PccBackend::Listener {
   void run(const TurnPtr& turn, unsigned pollers, unsigned interval_us,
            std::shared_ptr<SharedMemory> control);
   void started(const TurnPtr& turn, const PccBackend::Run& run);
+  Result<void> apply_none();
   Result<void> may_start() const;
   Result<void> may_claim() const;
   Error claimed_error() const;

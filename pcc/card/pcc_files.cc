@@ -24,9 +24,9 @@ constexpr size_t kThreads = knob_index(kSettings, "num_threads");
 constexpr size_t kIntervalKnob = knob_index(kSettings, "interval_us");
 
 constexpr TriggerRow kAlgoTrigger{
-    "algo", "ALGORITHM",
+    "algo", "ALGORITHM|none",
     "the algorithm of all queue pairs, those to come too; none at first. A "
-    "store applies another, at once where PCC is active"};
+    "store applies another, at once where PCC is active; none is for when it is not"};
 constexpr TriggerRow kState{
     "state", "start|stop",
     "active or inactive. While it is active, PCC sets the windows of all queue pairs, and CFR is "
@@ -37,9 +37,10 @@ constexpr TriggerRow kUpdateTrigger{
     "sets parameters of the algorithm that is applied, all or none; it "
     "sees them at its next call"};
 constexpr TriggerRow kLoadTrigger{
-    "load", "1",
-    "loads every plugin of plugin_dir that is not loaded yet; shows what became of each. ENOEXEC "
-    "when one was refused: the others are loaded all the same"};
+    "load", "1|force",
+    "loads every plugin of plugin_dir that is not loaded yet or has changed since, force: all; "
+    "shows what became of each. Queue pairs go on with what was loaded again. ENOEXEC when one was "
+    "refused: the others are loaded all the same"};
 constexpr TriggerRow kUnloadTrigger{
     "unload", "ALGORITHM",
     "forgets a plugin's algorithm, which is not applied: what its file "
@@ -225,17 +226,20 @@ void PccFiles::add_plugins() {
   parts_.plugins.add_file(parts_.tree, directory_);
   trigger(
       kLoadTrigger,
-      [this](const std::string&, Answer<void> answer) {
+      [this](const std::string& order, Answer<void> answer) {
+        const bool force = order == "force";
+        if (!force && order != "1") return answer(Error{EINVAL, "1 or force is wanted"});
         Result<std::string> directory = parts_.plugins.ready();
         if (!directory) return answer(directory.error());
-        parts_.device.load(*directory, std::move(answer));
+        parts_.device.load(*directory, force, std::move(answer));
       },
       [&device]() -> Result<std::string> {
         std::vector<std::string> lines;
         for (const PccLoaded::File& file : device.load_report()) {
           lines.push_back(file.loaded.empty()
                               ? in_one_line(fmt::format("{}: refused: {}", file.name, file.reason))
-                              : in_one_line(fmt::format("{}: loaded {}", file.name, file.loaded)));
+                              : in_one_line(fmt::format("{}: loaded {}{}", file.name, file.loaded,
+                                                        file.again ? " again" : "")));
         }
         return fmt::format("{}", fmt::join(lines, "\n"));
       });

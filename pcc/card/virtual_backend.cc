@@ -60,18 +60,19 @@ void VirtualBackend::pcc_died(const std::string& why) {
 
 // The process has built-in algorithms of its own, which are not in use: their values come from the
 // engine.
-void VirtualBackend::load(const std::string& directory, Answer<PccLoaded> answer) {
-  card_.load(directory, [this, answer = std::move(answer)](Result<PccLoaded> loaded) mutable {
-    if (!loaded) return answer(std::move(loaded));
-    engine_.call<PccLoaded>(
-        [this, loaded = std::move(*loaded)]() mutable -> Result<PccLoaded> {
-          for (PccAlgorithmInfo& one : loaded.algorithms) {
-            if (one.slot < kBuiltIns) one = describe(*controller_, one.slot);
-          }
-          return std::move(loaded);
-        },
-        std::move(answer));
-  });
+void VirtualBackend::load(const std::string& directory, bool force, Answer<PccLoaded> answer) {
+  card_.load(directory, force,
+             [this, answer = std::move(answer)](Result<PccLoaded> loaded) mutable {
+               if (!loaded) return answer(std::move(loaded));
+               engine_.call<PccLoaded>(
+                   [this, loaded = std::move(*loaded)]() mutable -> Result<PccLoaded> {
+                     for (PccAlgorithmInfo& one : loaded.algorithms) {
+                       if (one.slot < kBuiltIns) one = describe(*controller_, one.slot);
+                     }
+                     return std::move(loaded);
+                   },
+                   std::move(answer));
+             });
 }
 
 void VirtualBackend::unload(unsigned slot, Answer<void> answer) {

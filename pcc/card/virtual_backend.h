@@ -27,7 +27,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   ~VirtualBackend() override;
 
   std::vector<PccAlgorithmInfo> built_ins() const override { return card_.built_ins(); }
-  void load(const std::string& directory, Answer<PccLoaded> answer) override;
+  void load(const std::string& directory, bool force, Answer<PccLoaded> answer) override;
   void unload(unsigned slot, Answer<void> answer) override;
   // Queue pairs of a device are all run by the engine or all by mango-pccd: EOPNOTSUPP for a mix.
   void apply(unsigned slot, std::optional<uint32_t> qpn, Answer<void> answer) override;

@@ -37,6 +37,10 @@ class PccController {
   // BUSY while a queue pair runs it, or the next one would. Without a run an applied algorithm can
   // be removed too; none is applied then.
   mango_status_e remove(unsigned slot);
+  // Puts an algorithm of the same name in place of one; queue pairs that run it go on with the new
+  // one, their windows kept. They start with its parameters, in which the values that update() set
+  // are set again, those that it does not have or take excepted; `keep` has the last word.
+  mango_status_e replace(unsigned slot, PccAlgorithm algorithm);
   mango_status_e add_parameter(unsigned slot, PccAlgorithm::Parameter parameter);
   // Null for an empty slot. Valid until the next call that changes slots.
   const PccAlgorithm* algorithm(unsigned slot) const;

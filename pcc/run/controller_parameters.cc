@@ -1,4 +1,7 @@
-// Parameters of a slot and of its queue pairs: walk, update, read.
+// Parameters of a slot and of its queue pairs: walk, update, read, and keep when another algorithm
+// takes the slot.
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -90,9 +93,42 @@ Result<void> PccController::update(unsigned slot, std::span<const Change> change
   Result<std::vector<Place>> places = parse(*algorithm, changes);
   if (!places) return places.error();
   PollersLocked locked(state_->run.get(), state_->pollers);
+  for (const Change& change : changes) algorithm->settings[change.name] = change.value;
   write(*places, algorithm->initial.data());
   for (PccQp* qp : state_->running(slot)) write(*places, qp->parameters().data());
   return {};
+}
+
+mango_status_e PccController::replace(unsigned slot, PccAlgorithm algorithm) {
+  if (InsidePcc::here()) return MANGO_STATUS_BAD_STATE;
+  std::lock_guard guard(state_->control);
+  PollersLocked locked(state_->run.get(), state_->pollers);
+  std::vector<PccQp*> qps = state_->running(slot);
+  mango_status_e status = state_->slots.exchange(slot, algorithm);
+  if (status != MANGO_STATUS_OK) return status;
+  const PccAlgorithm& before = algorithm;
+  PccAlgorithm& now = *state_->slots.at(slot);
+  for (const auto& [name, value] : before.settings) {
+    const Change change{name, value};
+    Result<std::vector<Place>> places = parse(now, {&change, 1});
+    if (!places) {
+      state_->log(MANGO_LOG_LEVEL_WARN, fmt::format("{} does not keep {}={}: {}", now.name, name,
+                                                    value, places.error().reason));
+      continue;
+    }
+    now.settings[name] = value;
+    write(*places, now.initial.data());
+  }
+  if (state_->run) state_->run->forget_warnings(slot);
+  InsidePcc inside;
+  for (PccQp* qp : qps) {
+    const uint8_t* block = qp->parameters().data();
+    const std::vector<uint8_t> old(block, block + before.initial.size());
+    state_->poller_of(qp->qpn() - ROCEFS_FIRST_QPN).apply(*qp, slot);
+    if (!now.keep) continue;
+    now.keep(old.data(), old.size(), qp->parameters().data(), now.initial.size());
+  }
+  return status;
 }
 
 Result<std::string> PccController::value(unsigned slot, std::string_view name) const {

@@ -1,7 +1,9 @@
 #include "pcc/run/library_copy.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -22,17 +24,62 @@ Error failure(const std::string& file, int code) {
   return errorf(ENOEXEC, "{}: {}", file, std::strerror(code));
 }
 
-// Copy in memory, under the file's own name for readers of /proc/PID/maps.
-Result<Fd> copy_of(const std::string& file) {
+extern "C" const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
+std::string_view machine_name(unsigned machine) {
+  switch (machine) {
+    case EM_X86_64:
+      return "x86-64";
+    case EM_386:
+      return "x86, 32 bit";
+    case EM_AARCH64:
+      return "AArch64";
+    case EM_ARM:
+      return "ARM, 32 bit";
+    case EM_RISCV:
+      return "RISC-V";
+    default:
+      return "another machine";
+  }
+}
+
+// Compares the file's header with the program's own: the linker's words for a library of another
+// machine are that it cannot be found.
+Result<void> check_machine(const std::string& file, int descriptor) {
+  ElfW(Ehdr) header;
+  ssize_t got = ::pread(descriptor, &header, sizeof header, 0);
+  bool elf = got == sizeof header && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0;
+  if (!elf) return errorf(ENOEXEC, "{}: not an ELF file", file);
+  const ElfW(Ehdr)& own = __ehdr_start;
+  bool same = header.e_machine == own.e_machine &&
+              header.e_ident[EI_CLASS] == own.e_ident[EI_CLASS] &&
+              header.e_ident[EI_DATA] == own.e_ident[EI_DATA];
+  if (!same) {
+    return errorf(ENOEXEC, "{}: built for {}, where {} is wanted", file,
+                  machine_name(header.e_machine), machine_name(own.e_machine));
+  }
+  if (header.e_type != ET_DYN) return errorf(ENOEXEC, "{}: not a shared library", file);
+  return {};
+}
+
+Result<Fd> open_library(const std::string& file) {
   Fd from(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status;
   if (!from || ::fstat(from.get(), &status) != 0) return failure(file, errno);
   if (!S_ISREG(status.st_mode)) return errorf(ENOEXEC, "{}: not a regular file", file);
+  if (Result<void> checked = check_machine(file, from.get()); !checked) return checked.error();
+  return from;
+}
+
+// Copy in memory, under the file's own name for readers of /proc/PID/maps.
+Result<Fd> copy_of(const std::string& file) {
+  Result<Fd> from = open_library(file);
+  if (!from) return from.error();
   std::string name = file.substr(file.rfind('/') + 1).substr(0, 200);
   Fd copy(::memfd_create(name.c_str(), MFD_CLOEXEC));
   if (!copy) return failure(file, errno);
   for (;;) {
-    ssize_t copied = ::sendfile(copy.get(), from.get(), nullptr, kMaxCopied);
+    ssize_t copied = ::sendfile(copy.get(), from->get(), nullptr, kMaxCopied);
     if (copied == 0) return copy;
     if (copied < 0 && errno != EINTR) return failure(file, errno);
   }
@@ -58,6 +105,11 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
 }
 
 }  // namespace
+
+Result<void> check_library(const std::string& file) {
+  Result<Fd> opened = open_library(file);
+  return opened ? Result<void>() : opened.error();
+}
 
 Result<void*> open_library_copy(const std::string& file) {
   Result<Fd> copy = copy_of(file);

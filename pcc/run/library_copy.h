@@ -13,5 +13,8 @@ namespace rocefs {
 // is overwritten. $ORIGIN in the library does not work. ENOEXEC with a reason that names the file.
 // Release with dlclose().
 Result<void*> open_library_copy(const std::string& file);
+// Reads the file's header: ENOEXEC for one that is no shared library of this machine. Runs no code
+// of the file.
+Result<void> check_library(const std::string& file);
 
 }  // namespace rocefs

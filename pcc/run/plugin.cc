@@ -1,6 +1,7 @@
 #include "pcc/run/plugin.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,7 +16,16 @@ namespace rocefs {
 namespace {
 
 constexpr const char* kSymbol = "mango_pcc_algo_plugin";
+constexpr const char* kKeepSymbol = "mango_pcc_algo_keep";
 constexpr size_t kMaxName = 31;
+
+// Size of a symbol, as its object file says.
+size_t size_of(const void* address) {
+  Dl_info where;
+  void* entry = nullptr;
+  if (!::dladdr1(address, &where, &entry, RTLD_DL_SYMENT) || !entry) return 0;
+  return static_cast<const ElfW(Sym)*>(entry)->st_size;
+}
 
 // Error for a registered parameter that is invalid.
 Error bad_parameter(const PccAlgorithm::Parameter& parameter, size_t size) {
@@ -25,18 +35,55 @@ Error bad_parameter(const PccAlgorithm::Parameter& parameter, size_t size) {
 
 }  // namespace
 
-Result<std::unique_ptr<PccPlugin>> PccPlugin::load(PccHandle& handle, const std::string& file) {
+Result<std::unique_ptr<PccPlugin>> PccPlugin::load(PccHandle& handle, const std::string& file,
+                                                   const Accept& accept) {
   std::unique_ptr<PccPlugin> plugin(new PccPlugin(handle, file));
   Result<void> opened = plugin->open();
   if (!opened) return opened.error();
-  Result<void> checked = plugin->check();
+  Result<void> checked = plugin->check(nullptr);
   if (!checked) return checked.error();
-  Result<PccAlgorithm> algorithm = plugin->prepare();
+  Result<PccAlgorithm> algorithm = plugin->prepare(nullptr);
   if (!algorithm) return algorithm.error();
+  if (Result<void> fits = accept ? accept(plugin->slot_, *algorithm) : Result<void>(); !fits) {
+    return fits.error();
+  }
   mango_status_e status = handle.controller().add(plugin->slot_, std::move(*algorithm));
   if (status != MANGO_STATUS_OK) return errorf(ENOEXEC, "{}", mango_status_str(status));
   plugin->added_ = true;
   return plugin;
+}
+
+Result<std::unique_ptr<PccPlugin>> PccPlugin::load_again(PccPlugin& old, const Accept& accept) {
+  std::unique_ptr<PccPlugin> plugin(new PccPlugin(old.handle_, old.file_));
+  Result<void> done = plugin->open();
+  if (done) done = plugin->check(&old);
+  if (!done) return done.error();
+  Result<PccAlgorithm> algorithm = plugin->prepare(&old);
+  if (!algorithm) return algorithm.error();
+  if (accept) done = accept(plugin->slot_, *algorithm);
+  if (!done) return done.error();
+  done = plugin->take_place_of(old, std::move(*algorithm));
+  if (!done) return done.error();
+  return plugin;
+}
+
+Result<void> PccPlugin::take_place_of(PccPlugin& old, PccAlgorithm algorithm) {
+  PccController& controller = handle_.controller();
+  mango_status_e status = MANGO_STATUS_OK;
+  if (name_ == old.name_) {
+    status = controller.replace(slot_, std::move(algorithm));
+  } else {
+    status = controller.remove(old.slot_);
+    if (status == MANGO_STATUS_BUSY) {
+      return errorf(EBUSY, "its algorithm is {} now, and {}, which was loaded from it, runs", name_,
+                    old.name_);
+    }
+    if (status == MANGO_STATUS_OK) status = controller.add(slot_, std::move(algorithm));
+  }
+  if (status != MANGO_STATUS_OK) return errorf(ENOEXEC, "{}", mango_status_str(status));
+  old.added_ = false;
+  added_ = true;
+  return {};
 }
 
 PccPlugin::~PccPlugin() {
@@ -58,17 +105,24 @@ Result<void> PccPlugin::open() {
   library_ = *library;
   plugin_ = static_cast<const mango_pcc_algo_plugin_t*>(::dlsym(library_, kSymbol));
   if (!plugin_) return errorf(ENOEXEC, "it has no symbol {}", kSymbol);
+  if (size_t size = size_of(plugin_); size != sizeof *plugin_) {
+    return errorf(ENOEXEC,
+                  "{} has {} octets, where libmango.h has {}: it was built with another one",
+                  kSymbol, size, sizeof *plugin_);
+  }
+  keep_ = reinterpret_cast<mango_pcc_algo_keep_fn*>(::dlsym(library_, kKeepSymbol));
   return {};
 }
 
-Result<void> PccPlugin::check() const {
+Result<void> PccPlugin::check(const PccPlugin* old) const {
   if (!plugin_->name) return Error{ENOEXEC, "it has no name"};
   std::string_view name = plugin_->name;
   if (!valid_algorithm_name(name)) {
     return errorf(ENOEXEC, "its name '{}' is not 1 to {} of a-z, 0-9 and _, or is none",
                   name.substr(0, kMaxName), kMaxName);
   }
-  if (handle_.controller().find(name)) return errorf(EEXIST, "the name {} is in use", name);
+  if (handle_.controller().find(name) && !(old && old->name_ == name))
+    return errorf(EEXIST, "the name {} is in use", name);
   if (!plugin_->algo_fn && !plugin_->algo_event_fn) {
     return Error{ENOEXEC, "it has neither algo_fn nor algo_event_fn"};
   }
@@ -80,8 +134,8 @@ Result<void> PccPlugin::check() const {
   return {};
 }
 
-Result<PccAlgorithm> PccPlugin::prepare() {
-  std::optional<unsigned> slot = handle_.controller().free_slot();
+Result<PccAlgorithm> PccPlugin::prepare(const PccPlugin* old) {
+  std::optional<unsigned> slot = old ? old->slot_ : handle_.controller().free_slot();
   if (!slot) return errorf(ENOSPC, "all {} slots are taken", MANGO_PCC_MAX_SLOTS);
   slot_ = *slot;
   name_ = plugin_->name;
@@ -91,7 +145,8 @@ Result<PccAlgorithm> PccPlugin::prepare() {
                          .event = plugin_->algo_event_fn,
                          .metrics = plugin_->required_metrics,
                          .initial = {},
-                         .parameters = {}};
+                         .parameters = {},
+                         .keep = keep_};
   if (!plugin_->init_params) return algorithm;
   PccHandle::Preparation preparation(handle_, slot_);
   size_t size = 0;

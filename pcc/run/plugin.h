@@ -1,6 +1,7 @@
 // PccPlugin: an algorithm from a shared library, in a slot of a handle's controller.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,10 +14,18 @@ namespace rocefs {
 
 class PccPlugin {
  public:
+  // Asked before an algorithm is put into the slot; its error is that of the load.
+  using Accept = std::function<Result<void>(unsigned slot, const PccAlgorithm& algorithm)>;
   // Loads into the lowest free slot. Runs code of the library: constructors and init_params.
   // ENOEXEC: not a plugin. EEXIST: name in use. ENOSPC: no free slot. ENOMEM. A failed load leaves
   // nothing behind. One thread at a time for a handle, which outlives the plugin.
-  static Result<std::unique_ptr<PccPlugin>> load(PccHandle& handle, const std::string& file);
+  static Result<std::unique_ptr<PccPlugin>> load(PccHandle& handle, const std::string& file,
+                                                 const Accept& accept = nullptr);
+  // Loads the file of `old` as it is now, in place of `old`: it takes the slot, and queue pairs
+  // that run it go on, see PccController::replace(). EBUSY if the algorithm has another name now
+  // and `old` runs. `old` is out of its slot then, and does not run.
+  static Result<std::unique_ptr<PccPlugin>> load_again(PccPlugin& old,
+                                                       const Accept& accept = nullptr);
   // Returns the block to the library and closes it. A plugin still in its slot must not run.
   ~PccPlugin();
   PccPlugin(const PccPlugin&) = delete;
@@ -31,13 +40,16 @@ class PccPlugin {
  private:
   PccPlugin(PccHandle& handle, std::string file) : handle_(handle), file_(std::move(file)) {}
   Result<void> open();
-  Result<void> check() const;
-  Result<PccAlgorithm> prepare();
+  // `old`: that whose place it is to take; null: none.
+  Result<void> check(const PccPlugin* old) const;
+  Result<PccAlgorithm> prepare(const PccPlugin* old);
+  Result<void> take_place_of(PccPlugin& old, PccAlgorithm algorithm);
 
   PccHandle& handle_;
   const std::string file_;
   void* library_ = nullptr;
   const mango_pcc_algo_plugin_t* plugin_ = nullptr;
+  mango_pcc_algo_keep_fn* keep_ = nullptr;
   void* block_ = nullptr;  // what init_params made
   std::string name_;
   unsigned slot_ = 0;

@@ -47,6 +47,21 @@ mango_status_e PccSlots::add(unsigned slot, PccAlgorithm algorithm) {
   return MANGO_STATUS_OK;
 }
 
+mango_status_e PccSlots::exchange(unsigned slot, PccAlgorithm& algorithm) {
+  PccAlgorithm* present = at(slot);
+  if (!present) return MANGO_STATUS_NOT_FOUND;
+  if (present->name != algorithm.name) return MANGO_STATUS_INVALID_PARAM;
+  PccAlgorithm before = std::move(*present);
+  slots_[slot].reset();
+  mango_status_e status = add(slot, std::move(algorithm));
+  if (status == MANGO_STATUS_OK) {
+    algorithm = std::move(before);
+  } else {
+    slots_[slot] = std::move(before);
+  }
+  return status;
+}
+
 mango_status_e PccSlots::remove(unsigned slot) {
   if (slot >= slots_.size()) return MANGO_STATUS_INVALID_PARAM;
   if (!slots_[slot]) return MANGO_STATUS_NOT_FOUND;

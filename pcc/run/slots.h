@@ -12,6 +12,9 @@ namespace rocefs {
 class PccSlots {
  public:
   mango_status_e add(unsigned slot, PccAlgorithm algorithm);
+  // The same for a slot that is in use, by an algorithm of the same name. Returns that one in
+  // `algorithm`.
+  mango_status_e exchange(unsigned slot, PccAlgorithm& algorithm);
   // NOT_FOUND for an empty slot, INVALID_PARAM for one out of range.
   mango_status_e remove(unsigned slot);
   mango_status_e add_parameter(unsigned slot, PccAlgorithm::Parameter parameter);

@@ -57,12 +57,6 @@ int alive_in(pid_t group) {
   return alive;
 }
 
-std::vector<std::string> names(const PccLoaded& loaded) {
-  std::vector<std::string> result;
-  for (const PccAlgorithmInfo& algorithm : loaded.algorithms) result.push_back(algorithm.name);
-  return result;
-}
-
 }  // namespace
 
 TEST_CASE("card: built-in algorithms are listed without a process") {
@@ -100,68 +94,6 @@ TEST_CASE("card: the first order starts the process, which inherits no descripto
   CHECK(open <= 5);
   CHECK(card.echo("again").value() == "again");
   CHECK(card.pid() == pid);
-}
-
-TEST_CASE("card: plugins are loaded, listed in order, refused one by one and unloaded") {
-  PluginFolder directory({"nameless", "fixed"});
-  Card card;
-  Result<PccLoaded> loaded = card.load(directory);
-  REQUIRE(loaded);
-  REQUIRE(loaded->files.size() == 2);
-  CHECK(loaded->files[0].name == "fixed.so");
-  CHECK(loaded->files[0].loaded == "fixed");
-  CHECK(loaded->files[1].name == "nameless.so");
-  CHECK_THAT(loaded->files[1].reason, Contains("mango_pcc_algo_plugin"));
-  CHECK(names(*loaded) == std::vector<std::string>{"aimd", "dcqcn", "rttvegas", "fixed"});
-  CHECK(loaded->algorithms[3].desc == "a window that stays as it is");
-  CHECK(loaded->algorithms[3].parameters ==
-        PccBackend::Assignments{{"window", "4096"}, {"factor", "1"}});
-  CHECK(card.logged("fixed is made in slot 3"));
-
-  directory.add("slow");
-  loaded = card.load(directory);
-  REQUIRE(loaded);
-  REQUIRE(loaded->files.size() == 2);  // the refused file is tried again
-  CHECK(loaded->files[1].loaded == "slow");
-  CHECK(names(*loaded).size() == 5);
-
-  auto unload = [&](unsigned slot) {
-    return card.answer<void>(
-        [&](auto& backend, auto then) { backend.unload(slot, std::move(then)); });
-  };
-  CHECK(unload(0).error().code == EPERM);
-  CHECK(unload(9).error().code == ENOENT);
-  CHECK(unload(3));
-  CHECK(names(*card.load(directory)).size() == 5);  // loaded again
-}
-
-TEST_CASE("card: a valid file after many refused ones is loaded") {
-  PluginFolder directory({"fixed"});
-  constexpr size_t kRefused = 400;
-  for (size_t i = 0; i < kRefused; ++i) {
-    std::ofstream(fmt::format("{}/a%\x01 {}.so", directory.path, i)) << "no library";
-  }
-  Card card;
-  Result<PccLoaded> loaded = card.load(directory);
-  REQUIRE(loaded);
-  size_t told = loaded->files.size() - 2;
-  CHECK(told > 30);
-  CHECK(told < kRefused);
-  CHECK(loaded->files[told].loaded == "fixed");
-  const PccLoaded::File& last = loaded->files.back();
-  CHECK(last.name == fmt::format("{} more files", kRefused - told));
-  CHECK(last.loaded.empty());
-  CHECK(last.reason == "there is no room to say why");
-  CHECK(names(*loaded).back() == "fixed");
-  CHECK(card.load(directory)->files.size() == told + 1);  // not loaded again
-}
-
-TEST_CASE("card: a missing directory is ENOENT") {
-  Card card;
-  Result<PccLoaded> loaded = card.answer<PccLoaded>(
-      [](auto& backend, auto then) { backend.load("/nonexistent", std::move(then)); });
-  REQUIRE_FALSE(loaded);
-  CHECK(loaded.error().code == ENOENT);
 }
 
 TEST_CASE("card: a run sets windows until it is stopped, and its parameters can be changed") {
@@ -281,24 +213,6 @@ TEST_CASE("card: frequent log lines of an algorithm are partly suppressed") {
   CHECK(card.stop());
 }
 
-TEST_CASE("card: a plugin that crashes while it is loaded is named by its file") {
-  PluginFolder directory({"crashes"});
-  Card card;
-  Result<PccLoaded> loaded = card.load(directory);
-  REQUIRE_FALSE(loaded);
-  CHECK(loaded.error().code == EIO);
-  CHECK_THAT(loaded.error().reason, Contains("died of SIGSEGV while it loaded crashes.so"));
-  CHECK(card.death() == loaded.error().reason);
-}
-
-TEST_CASE("card: a plugin that hangs while it is loaded is ended after 3 s") {
-  PluginFolder directory({"hangs"});
-  Card card;
-  Result<PccLoaded> loaded = card.load(directory);
-  REQUIRE_FALSE(loaded);
-  CHECK_THAT(loaded.error().reason, Contains("ended: hangs.so has not been loaded after 3 s"));
-}
-
 TEST_CASE("card: a process that sends an invalid message is killed") {
   PluginFolder directory({"babbles"});
   Card card;
@@ -315,7 +229,7 @@ TEST_CASE("card: a process that answers something else than it was asked is kill
     Card card;
     Result<PccLoaded> loaded = card.load(directory);
     REQUIRE(loaded);
-    CHECK(names(*loaded) == std::vector<std::string>{"lies"});
+    CHECK(card_names(*loaded) == std::vector<std::string>{"lies"});
     CHECK(order(card).code == EIO);
     CHECK_THAT(card.death(), Contains("answers what was not asked"));
     CHECK(card.pid() == 0);

@@ -118,9 +118,9 @@ class Card final : public PccBackend::Listener {
     return answer<void>(
         [&](auto& card, auto then) { card.apply(slot, std::nullopt, std::move(then)); });
   }
-  Result<PccLoaded> load(const PluginFolder& directory) {
+  Result<PccLoaded> load(const PluginFolder& directory, bool force = false) {
     return answer<PccLoaded>(
-        [&](auto& card, auto then) { card.load(directory.path, std::move(then)); });
+        [&](auto& card, auto then) { card.load(directory.path, force, std::move(then)); });
   }
   Result<void> start(const Pages& pages, unsigned pollers = 1) {
     PccBackend::Run run{pages.signals, pages.control, pollers, 60};
@@ -173,6 +173,13 @@ class Card final : public PccBackend::Listener {
   std::condition_variable changed_;
   std::string log_, death_;
 };
+
+// Names of all algorithms after a load.
+inline std::vector<std::string> card_names(const PccLoaded& loaded) {
+  std::vector<std::string> result;
+  for (const PccAlgorithmInfo& algorithm : loaded.algorithms) result.push_back(algorithm.name);
+  return result;
+}
 
 // True if `condition` holds within half a minute.
 template <class Condition>

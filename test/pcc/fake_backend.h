@@ -33,11 +33,11 @@ class FakeBackend final : public PccBackend {
     return {{0, "aimd", "", {{"alpha", "100"}, {"beta", "0.5"}}},
             {1, "dcqcn", "", {{"wai", "80"}, {"g", "0.0625"}, {"max_window", "524288"}}}};
   }
-  void load(const std::string& directory, Answer<PccLoaded> answer) override {
-    note("load " + directory);
+  void load(const std::string& directory, bool force, Answer<PccLoaded> answer) override {
+    note("load " + directory + (force ? " force" : ""));
     PccLoaded loaded{journal_.plugins, {}};
     for (const PccLoaded::File& file : std::exchange(journal_.plugins, {})) {
-      if (file.loaded.empty()) continue;
+      if (file.loaded.empty() || file.again) continue;
       auto slot = static_cast<unsigned>(algorithms_.size());
       algorithms_.push_back({slot, file.loaded, "", {{"gain", "1"}}});
     }

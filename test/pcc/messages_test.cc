@@ -16,7 +16,9 @@ std::string said(decltype(CardAnswer::what) what) {
 }  // namespace
 
 TEST_CASE("messages: orders are formatted as lines of words") {
-  CHECK(format_order({17, CardOrder::Load{"/tmp/my plugins"}}) == "17 load /tmp/my%20plugins");
+  CHECK(format_order({17, CardOrder::Load{"/tmp/my plugins", false}}) ==
+        "17 load /tmp/my%20plugins");
+  CHECK(format_order({18, CardOrder::Load{"/tmp", true}}) == "18 load /tmp force");
   CHECK(format_order({17, CardOrder::Apply{3, std::nullopt}}) == "17 apply 3");
   CHECK(format_order({17, CardOrder::Apply{3, 25}}) == "17 apply 3 25");
   CHECK(format_order({18, CardOrder::Start{4, 60}}) == "18 start 4 60");
@@ -29,6 +31,7 @@ TEST_CASE("messages: orders are formatted as lines of words") {
 TEST_CASE("messages: every kind of answer parses back to itself") {
   PccLoaded loaded;
   loaded.files = {{"a b.so", "mine", ""}, {"bad.so", "", "no symbol"}, {"odd.so", "", ""}};
+  loaded.files.push_back({"new.so", "newer", "", true});
   loaded.algorithms = {{3, "mine", "of mine", {{"alpha", "1"}, {"beta", "0.5"}}}, {4, "n", "", {}}};
   for (const std::string& message :
        {said(CardAnswer::Done{}), said(Error{EBUSY, "it runs"}), said(loaded), said(PccLoaded{}),
@@ -41,7 +44,8 @@ TEST_CASE("messages: every kind of answer parses back to itself") {
     CHECK(format_word(*word) == message);
   }
   auto again = std::get<PccLoaded>(std::get<CardAnswer>(*parse_word(said(loaded))).what);
-  REQUIRE(again.files.size() == 3);
+  REQUIRE(again.files.size() == 4);
+  CHECK(again.files[3].again);
   CHECK(again.files[0].name == "a b.so");
   CHECK(again.files[0].loaded == "mine");
   CHECK(again.files[1].reason == "no symbol");
@@ -76,6 +80,8 @@ TEST_CASE("messages: an invalid order is refused") {
                               "17 echo %41",
                               "17 echo %0a",
                               "17 load /a\nb",
+                              "17 load /a 1",
+                              "17 load /a force force",
                               "17 round -5",
                               "18446744073709551616 stop"}) {
     INFO(message);

@@ -113,6 +113,8 @@ TEST_CASE("plugin: an invalid plugin is refused with the reason") {
   };
   std::vector<Row> rows = {
       {"int nothing;", "it has no symbol mango_pcc_algo_plugin"},
+      {"extern \"C\" const char mango_pcc_algo_plugin[8] = {};",
+       "mango_pcc_algo_plugin has 8 octets, where libmango.h has"},
       {plugin(kAlgorithm, ".algo_fn = run"), "it has no name"},
       {plugin(kAlgorithm, R"(.name = "Big", .algo_fn = run)"), "its name 'Big' is not"},
       {plugin(kAlgorithm, R"(.name = "", .algo_fn = run)"), "its name '' is not"},
@@ -161,6 +163,12 @@ TEST_CASE("plugin: an invalid plugin is refused with the reason") {
     CHECK(loaded.error().code == ENOEXEC);
     CHECK_THAT(loaded.error().reason, Catch::StartsWith(files.path("text.so: ")));
   }
+  // As a compiler for another machine makes it: the machine in the ELF header.
+  std::string header(64, '\0');
+  std::ifstream(files.path("p0.so")).read(header.data(), 64);
+  header[18] = static_cast<char>(183);
+  CHECK(PccPlugin::load(fake.handle(), files.write("arm.so", header)).error().reason ==
+        files.path("arm.so: built for AArch64, where x86-64 is wanted"));
   CHECK(PccPlugin::load(fake.handle(), files.path("gone.so")).error().reason ==
         files.path("gone.so: No such file or directory"));
   std::filesystem::create_directory(files.path("directory.so"));

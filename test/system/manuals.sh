@@ -100,9 +100,10 @@ END
 
 test_case "the functions, statuses, limits and variables are those of the library"
 # The library: its header, its exports and its variables.
-same "functions of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \
+functions=$(sed -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/p' $pages/libmango.3 | grep -oE '\bmango_[a-z_]+\(' | tr -d '(' | xargs)
+same "functions of libmango" "$functions" \
   "$(sed -n '/^MANGO_API /{:more;/;/!{N;b more};s/.* \**\(mango_[a-z_]*\)(.*/\1/p}' $header | xargs)"
-same "exports of libmango" "$(grep -oE '\bmango_[a-z_]+\(' $pages/libmango.3 | tr -d '(' | xargs)" \
+same "exports of libmango" "$functions" \
   "$(nm -D --defined-only "$build/lib/libmango.so" | awk '$2 == "T" && $3 ~ /^mango_/ {sub(/@.*/, "", $3); print $3}' | xargs)"
 same "statuses" "MANGO_STATUS_OK $(tags libmango.3 ERRORS | xargs)" "$(grep -oE '^  MANGO_STATUS_[A-Z_]+' $header | xargs)"
 for limit in $(sed -n 's/^#define \(MANGO_PCC_MAX_[A-Z_]*\) \([0-9]*\).*/\1=\2/p' $header); do

@@ -32,9 +32,9 @@ void list_algorithms(Session& session, const DeviceOptions& options) {
 }
 
 // Loads plugins; the reasons of refusals stand in the file that starts a load.
-Result<void> load_one(Session& session, const std::string& name) {
+Result<void> load_one(Session& session, const std::string& name, bool force) {
   std::string path = device_file(name, "pcc/load");
-  Result<void> done = session.tree().store(path, "1");
+  Result<void> done = session.tree().store(path, force ? "force" : "1");
   if (done || done.error().code != ENOEXEC) return done;
   Result<std::string> lines = session.tree().read(path);
   if (!lines) return done;
@@ -106,9 +106,15 @@ Result<void> cross_build(Session& session, const std::string& name, const std::s
   return plugin->commit();
 }
 
-void load_plugins(Session& session, const DeviceOptions& options) {
-  session.each_device(options.device,
-                      [&](const std::string& name) { return load_one(session, name); });
+struct LoadOptions {
+  std::string device;
+  bool force = false;
+};
+
+void load_plugins(Session& session, const LoadOptions& options) {
+  session.each_device(options.device, [&](const std::string& name) {
+    return load_one(session, name, options.force);
+  });
 }
 
 struct UnloadOptions {
@@ -147,13 +153,20 @@ std::vector<Command> algo_commands() {
           .examples = {"rdma pcc algo list mb_0"},
           .arguments = {device_or_all<DeviceOptions>()},
           .run = list_algorithms},
-      CommandOf<DeviceOptions>{.path = "rdma pcc algo load",
-                               .summary = "Load each deployed plugin that is not loaded",
-                               .manual = "Plugins that are refused are reported with the reason; "
-                                         "the others are loaded all the same.",
-                               .examples = {"rdma pcc algo load mb_0"},
-                               .arguments = {device_or_all<DeviceOptions>()},
-                               .run = load_plugins},
+      CommandOf<LoadOptions>{
+          .path = "rdma pcc algo load",
+          .summary = "Load each deployed plugin that is not loaded or has changed",
+          .manual =
+              "Each is tried in a process of its own first. Plugins that are refused are reported "
+              "with the reason; the others are loaded all the same, and what was loaded before "
+              "stays. Queue pairs that run an algorithm which is loaded again go on with the new "
+              "one: their windows stay, and so do values set by `rdma pcc params set`; other "
+              "state does if the plugin has `mango_pcc_algo_keep`, see libmango(3).",
+          .examples = {"rdma pcc algo load mb_0"},
+          .arguments = {device_or_all<LoadOptions>(),
+                        {&LoadOptions::force,
+                         {.name = "--force", .help = "load those that have not changed, too"}}},
+          .run = load_plugins},
       CommandOf<UnloadOptions>{
           .path = "rdma pcc algo unload",
           .summary = "Unload an algorithm that is not applied",

@@ -16,6 +16,7 @@ Result<void> must_be_loaded(const NicTree& tree, const std::string& device,
                             const std::string& algorithm) {
   Result<std::string> names = tree.value(device_file(device, "pcc/algos"));
   if (!names) return names.error();
+  if (algorithm == "none") return {};
   for (std::string_view name : split(*names, " \t\n")) {
     if (name == algorithm) return {};
   }
@@ -82,8 +83,11 @@ std::vector<Command> run_commands() {
       CommandOf<ApplyOptions>{
           .path = "rdma pcc apply",
           .summary = "Choose the algorithm, also while PCC is active",
-          .manual = "With `all`, nothing changes unless each device has the algorithm.",
-          .examples = {"rdma pcc apply mb_0 aimd", "rdma pcc apply all dcqcn"},
+          .manual =
+              "With `all`, nothing changes unless each device has the algorithm. `none` takes "
+              "the choice back; PCC must not be active.",
+          .examples = {"rdma pcc apply mb_0 aimd", "rdma pcc apply all dcqcn",
+                       "rdma pcc apply mb_0 none"},
           .arguments = {device_or_all<ApplyOptions>(), algorithm_argument<ApplyOptions>()},
           .run = apply_algorithm},
       CommandOf<StartOptions>{

@@ -66,7 +66,7 @@ CardAnswer Card::obey(const CardOrder& order, const Fd& signals, const Fd& contr
 }
 
 Card::What Card::act(const CardOrder::Load& load) {
-  Result<PccLoaded> loaded = plugins_.load(load.directory);
+  Result<PccLoaded> loaded = plugins_.load(load.directory, load.force);
   if (!loaded) return loaded.error();
   return std::move(*loaded);
 }

@@ -1,6 +1,6 @@
 // mango-pccd: the processor of a card. rocefs starts one for each device; it loads plugins and
 // calls the applied congestion control algorithm. A process of its own, because plugins are others'
-// code.
+// code. It starts itself once for each plugin that it is about to load.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +16,7 @@
 #include "tools/mango-pccd/daemon_socket.h"
 #include "tools/mango-pccd/last_words.h"
 #include "tools/mango-pccd/privileges.h"
+#include "tools/mango-pccd/trial.h"
 
 using namespace rocefs;
 
@@ -57,6 +58,7 @@ bool parse(const char* text, T& number) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == kTrialWord) try_plugin(argv[2]);
   uint64_t seed = 1;
   uid_t uid = 0;
   gid_t gid = 0;

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <limits.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "pcc/card/algorithm_info.h"
 #include "pcc/card/messages.h"
 #include "tools/mango-pccd/last_words.h"
+#include "tools/mango-pccd/trial.h"
 
 namespace rocefs {
 namespace {
@@ -41,14 +44,28 @@ Result<std::vector<std::string>> libraries_in(const std::string& directory) {
 
 }  // namespace
 
-Result<PccLoaded> Plugins::load(const std::string& directory) {
+Plugins::Version Plugins::Version::of(const std::string& file) {
+  struct stat status;
+  if (::stat(file.c_str(), &status) != 0) return {};
+  auto time = [](const timespec& at) { return at.tv_sec * kSecond + at.tv_nsec; };
+  return {status.st_dev, status.st_ino, status.st_size, time(status.st_mtim), time(status.st_ctim)};
+}
+
+Result<PccLoaded> Plugins::load(const std::string& directory, bool force) {
   Result<std::vector<std::string>> names = libraries_in(directory);
   if (!names) return names.error();
+  std::vector<std::string> wanted;
+  for (const std::string& name : *names) {
+    std::string file = files::path(directory) / name;
+    const Loaded* loaded = find(file);
+    if (force || !loaded || loaded->version != Version::of(file)) wanted.push_back(file);
+  }
+  const std::vector<std::string> reasons = try_plugins(wanted);
   PccLoaded loaded;
   size_t room = kRoomForFiles - kRoomForLoaded - kRoomForTheRest, rest = 0;
-  for (const std::string& name : *names) {
-    if (is_loaded(files::path(directory) / name)) continue;
-    PccLoaded::File file = load_file(directory, name);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    PccLoaded::File file{files::path(wanted[i]).filename(), "", reasons[i].substr(0, kMaxReason)};
+    if (file.reason.empty()) file = load_file(wanted[i]);
     size_t needed =
         file.loaded.empty() ? kTimes * (file.name.size() + file.reason.size()) + kLine : 0;
     if (needed > room) {
@@ -65,46 +82,55 @@ Result<PccLoaded> Plugins::load(const std::string& directory) {
   return loaded;
 }
 
-PccLoaded::File Plugins::load_file(const std::string& directory, const std::string& name) {
-  PccLoaded::File file{name, "", ""};
-  std::string path = files::path(directory) / name;
-  LoadingHere here(name.c_str());
-  watchdog_.set_loading(name);
-  Result<std::unique_ptr<PccPlugin>> plugin = PccPlugin::load(handle_, path);
-  watchdog_.set_loading("");
-  if (!plugin) {
+PccLoaded::File Plugins::load_file(const std::string& path) {
+  PccLoaded::File file{files::path(path).filename(), "", ""};
+  const Version version = Version::of(path);
+  Loaded* old = find(path);
+  LoadingHere here(file.name.c_str());
+  watchdog_.set_loading(file.name);
+  auto fit = [this](unsigned slot, const PccAlgorithm& algorithm) { return fits(slot, algorithm); };
+  Result<std::unique_ptr<PccPlugin>> plugin =
+      old ? PccPlugin::load_again(*old->plugin, fit) : PccPlugin::load(handle_, path, fit);
+  if (plugin) {
+    file.loaded = (*plugin)->name();
+    file.again = old != nullptr;
+    if (!old) old = &plugins_.emplace_back();
+    std::swap(old->plugin, *plugin);
+    old->version = version;
+    plugin->reset();
+  } else {
     file.reason = plugin.error().reason.substr(0, kMaxReason);
-    return file;
   }
-  if (!fits_in_a_message()) {
-    file.reason = "what it says of itself and its parameters is too long";
-    return file;
-  }
-  file.loaded = (*plugin)->name();
-  plugins_.push_back(std::move(*plugin));
+  watchdog_.set_loading("");
   return file;
 }
 
 mango_status_e Plugins::unload(unsigned slot) {
   auto found = std::find_if(plugins_.begin(), plugins_.end(),
-                            [&](const auto& plugin) { return plugin->slot() == slot; });
+                            [&](const Loaded& one) { return one.plugin->slot() == slot; });
   if (found == plugins_.end()) return MANGO_STATUS_NOT_FOUND;
-  mango_status_e status = (*found)->remove();
+  mango_status_e status = found->plugin->remove();
   if (status != MANGO_STATUS_OK) return status;
-  LoadingHere here((*found)->file().c_str());
+  const std::string file = found->plugin->file();
+  LoadingHere here(file.c_str());
   plugins_.erase(found);
   return status;
 }
 
-bool Plugins::is_loaded(const std::string& file) const {
-  return std::any_of(plugins_.begin(), plugins_.end(),
-                     [&](const auto& plugin) { return plugin->file() == file; });
+Plugins::Loaded* Plugins::find(const std::string& file) {
+  auto found = std::find_if(plugins_.begin(), plugins_.end(),
+                            [&](const Loaded& one) { return one.plugin->file() == file; });
+  return found == plugins_.end() ? nullptr : &*found;
 }
 
-bool Plugins::fits_in_a_message() const {
+Result<void> Plugins::fits(unsigned slot, const PccAlgorithm& algorithm) const {
   PccLoaded loaded;
   loaded.algorithms = describe_all(handle_.controller());
-  return format_word(CardAnswer{1, std::move(loaded)}).size() <= kMaxCardMessage - kRoomForFiles;
+  std::erase_if(loaded.algorithms, [slot](const auto& one) { return one.slot == slot; });
+  loaded.algorithms.push_back(describe(algorithm, slot));
+  size_t size = format_word(CardAnswer{1, std::move(loaded)}).size();
+  if (size <= kMaxCardMessage - kRoomForFiles) return {};
+  return Error{ENOEXEC, "what it says of itself and its parameters is too long"};
 }
 
 }  // namespace rocefs
