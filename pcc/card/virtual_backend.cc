@@ -53,9 +53,15 @@ void VirtualBackend::pcc_log(LogLevel level, std::string_view line) {
   listener_.pcc_log(level, line);
 }
 
-// Plugins end with the process, and the listener resets the applied algorithm.
+// Plugins end with the process, and the listener resets the applied algorithm. The engine stands
+// until the core has the windows back: the death happens at the time of the call, whenever it is
+// noticed.
 void VirtualBackend::pcc_died(const std::string& why) {
-  begin_anew([this, why](Result<void>) { listener_.pcc_died(why); });
+  begin_anew([this, why, pause = std::exchange(last_round_, {})](Result<void>) {
+    listener_.pcc_died(why);
+    Task release = [pause] {};
+    (void)engine_.post(release);
+  });
 }
 
 // The process has built-in algorithms of its own, which are not in use: their values come from the
@@ -238,7 +244,10 @@ void VirtualBackend::on_time(TimeNs now) {
 // Pauses the engine until the answer has been given.
 void VirtualBackend::round(TimeNs now, const Engine::Pause& pause) {
   card_.round(now, [this, pause](Result<TimeNs> next) {
-    if (!next) return;  // the process died; pcc_died() follows
+    if (!next) {
+      last_round_ = pause;  // the process died; pcc_died() follows
+      return;
+    }
     Task task = [this, next = *next] {
       if (running_ == Runner::kCard) schedule(next);
     };

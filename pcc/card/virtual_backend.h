@@ -27,6 +27,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   ~VirtualBackend() override;
 
   std::vector<PccAlgorithmInfo> built_ins() const override { return card_.built_ins(); }
+  pid_t pid() const override { return card_.pid(); }
   void load(const std::string& directory, bool force, Answer<PccLoaded> answer) override;
   void unload(unsigned slot, Answer<void> answer) override;
   // Queue pairs of a device are all run by the engine or all by mango-pccd: EOPNOTSUPP for a mix.
@@ -59,8 +60,9 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   CardBackend card_;
   Runner applied_ = Runner::kNone;
   Runner runs_ = Runner::kNone;
-  Run run_;            // parameters of the active run
-  uint64_t life_ = 0;  // incremented by forget(); older operations do not go on
+  Run run_;                   // parameters of the active run
+  uint64_t life_ = 0;         // incremented by forget(); older operations do not go on
+  Engine::Pause last_round_;  // that in which the process died, until it is dealt with
 
   const uint64_t seed_;
 

@@ -88,6 +88,11 @@ grep -q "^  .*PCC started: divides" "$dir/dies.err" || fail "its log: $(cat "$di
 grep -q "^# partial: .*SIGFPE" "$dir/dies.txt" || fail "the table's mark: $(cat "$dir/dies.txt")"
 expect "2 of 2 flows done" "$(tail -n 1 "$dir/dies.txt" | grep -o '.* flows done')" "the other variant"
 expect partial "$(head_of dies)" "the mark of flows.csv"
+# The death happens at the time of the call, whenever the simulation hears of it.
+for run in 1 2 3; do
+  sim "$dir/plugin.ini" 2>/dev/null | sed 's/pid [0-9]*/pid/; /CPU second/d' >"$dir/again.$run" || true
+  cmp -s "$dir/again.1" "$dir/again.$run" || fail "run $run differs: $(diff "$dir/again.1" "$dir/again.$run")"
+done
 
 # run FILE EXPRESSION: of the runs `r` of a summary.json, by variant; of a sweep the last seed's.
 run() {
