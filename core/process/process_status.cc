@@ -44,4 +44,11 @@ bool acts_as(std::string_view status, uid_t user, gid_t group) {
          groups[kForFiles] == group;
 }
 
+bool is_traced(pid_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/status";
+  const std::string status = text_at(AT_FDCWD, path.c_str());
+  const std::string_view tracer = field_of(status, "TracerPid:");
+  return !tracer.empty() && tracer.find_first_not_of(" \t0\n") != tracer.npos;
+}
+
 }  // namespace rocefs

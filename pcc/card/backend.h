@@ -2,6 +2,8 @@
 // built-in algorithms under the virtual clock, in the engine.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -52,6 +54,8 @@ class PccBackend {
   virtual ~PccBackend() = default;
 
   virtual std::vector<PccAlgorithmInfo> built_ins() const = 0;
+  // Process that holds plugins; 0 while there is none.
+  virtual pid_t pid() const = 0;
   // Loads the plugins that are not loaded or have changed since; with `force` all.
   virtual void load(const std::string& directory, bool force, Answer<PccLoaded> answer) = 0;
   virtual void unload(unsigned slot, Answer<void> answer) = 0;

@@ -7,6 +7,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/text.h"
+#include "core/process/process_status.h"
 #include "pcc/algorithms/built_ins.h"
 #include "pcc/card/algorithm_info.h"
 
@@ -184,6 +185,15 @@ void CardBackend::card_said(std::string_view message) {
   if (!last_words_.empty()) process_->await_end();
 }
 
+void CardBackend::card_printed(std::string_view line) {
+  auto warn = [this](const std::string& left_out) {
+    listener_.pcc_log(LogLevel::kWarning, "output: " + left_out);
+    return true;
+  };
+  if (!printed_.admit(monotonic_ns(), warn)) return;
+  listener_.pcc_log(LogLevel::kInfo, fmt::format("output: {}", line));
+}
+
 // mango-pccd limits its own lines; more come from code that has taken over the process.
 bool CardBackend::may_say_more() {
   TimeNs now = monotonic_ns();
@@ -207,19 +217,24 @@ void CardBackend::take_answer(CardAnswer answer) {
   give(std::move(answer));
 }
 
-void CardBackend::card_ended(std::string_view how, bool by_signal) {
+void CardBackend::card_ended(std::string_view how, End end) {
   std::string why = fmt::format("{} {}", name(), how);
   if (!last_words_.empty()) {
-    why = by_signal ? fmt::format("{} {}", why, last_words_)
-                    : fmt::format("{} ended: {}", name(), last_words_);
+    why = end == End::kExit ? fmt::format("{} ended: {}", name(), last_words_)
+                            : fmt::format("{} {}", why, last_words_);
   }
+  if (end == End::kCore) why += ", core dumped";
   lose(EIO, why);
 }
 
 void CardBackend::time_out() {
   TimeNs now = monotonic_ns();
-  for (const auto& [id, waiting] : waiting_) {
+  for (auto& [id, waiting] : waiting_) {
     if (waiting.deadline > now) continue;
+    if (is_traced(pid())) {
+      waiting.deadline = now + options_.patience;
+      continue;
+    }
     return lose(ETIMEDOUT, fmt::format("{} did not answer '{}' in time", name(), waiting.verb));
   }
   arm();

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/log_limit.h"
 #include "core/base/time.h"
 #include "core/loop/loop_timer.h"
 #include "core/loop/poll_loop.h"
@@ -34,7 +35,8 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
     std::string program;  // path of mango-pccd
     std::string device;   // shown in process lists
     uint64_t seed = 1;    // seed of the algorithms' random numbers
-    // Time limit of an order, in wall time; kLoadPatience applies to Load if longer.
+    // Time limit of an order, in wall time, unless a debugger is attached to the process;
+    // kLoadPatience applies to Load if longer.
     TimeNs patience = 5 * kSecond;
     rlim_t open_files = RLIM_INFINITY;  // soft limit of descriptors
     // User that runs plugin code: the owner of the mount. The process has no capabilities.
@@ -61,8 +63,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   // Calls the algorithms that are due at `now`, in turn; answers the time of the next call.
   void round(TimeNs now, Answer<TimeNs> answer);
 
-  // 0 without a process.
-  pid_t pid() const { return process_ ? process_->pid() : 0; }
+  pid_t pid() const override { return process_ ? process_->pid() : 0; }
 
  private:
   static constexpr TimeNs kLoadPatience = 30 * kSecond;
@@ -84,7 +85,8 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   void send(CardOrder order, Waiting waiting, const Pages& pages);
   Result<void> ensure_process();
   void card_said(std::string_view message) override;
-  void card_ended(std::string_view how, bool by_signal) override;
+  void card_printed(std::string_view line) override;
+  void card_ended(std::string_view how, End end) override;
   bool may_say_more();
   void take_answer(CardAnswer answer);
   void time_out();
@@ -104,6 +106,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   std::string last_words_;
   TimeNs unasked_since_ = 0;
   unsigned unsolicited_ = 0;
+  LogLimit printed_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, Waiting> waiting_;
   // During the report of a loss, orders wait until every listener has been called.

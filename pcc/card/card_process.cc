@@ -103,12 +103,13 @@ struct Birth {
   Birth(const Birth&) = delete;
   Birth& operator=(const Birth&) = delete;
 
-  void prepare(int socket, bool stranger) {
+  void prepare(int socket, int output) {
+    // The output first: it may have the number that the socket is to have.
+    for (int each : {STDOUT_FILENO, STDERR_FILENO}) {
+      ::posix_spawn_file_actions_adddup2(&files, output, each);
+    }
     ::posix_spawn_file_actions_adddup2(&files, socket, kCardSocket);
     ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    for (int output : {STDOUT_FILENO, STDERR_FILENO}) {
-      if (stranger) ::posix_spawn_file_actions_addopen(&files, output, "/dev/null", O_WRONLY, 0);
-    }
     ::posix_spawn_file_actions_addclosefrom_np(&files, kCardSocket + 1);
     sigset_t none, all;
     sigemptyset(&none);
@@ -155,8 +156,12 @@ Result<std::unique_ptr<CardProcess>> CardProcess::start(PollLoop& loop, const Pr
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }
   arguments.push_back(nullptr);
+  std::unique_ptr<OutputLines> output =
+      OutputLines::make(loop, [&listener](std::string_view line) { listener.card_printed(line); });
+  if (!output) return failed(errno);
+  Fd printed = output->take_end();
   Birth birth;
-  birth.prepare(theirs.get(), program.stranger);
+  birth.prepare(theirs.get(), printed.get());
   std::vector<char*> environment = environment_for(program.stranger);
   pid_t pid = -1;
   int code = ::posix_spawn(&pid, program.path.c_str(), &birth.files, &birth.attributes,
@@ -171,15 +176,17 @@ Result<std::unique_ptr<CardProcess>> CardProcess::start(PollLoop& loop, const Pr
     return failed(code);
   }
   return std::unique_ptr<CardProcess>(
-      new CardProcess(loop, listener, pid, std::move(pidfd), std::move(ours)));
+      new CardProcess(loop, listener, pid, std::move(pidfd), std::move(ours), std::move(output)));
 }
 
-CardProcess::CardProcess(PollLoop& loop, Listener& listener, pid_t pid, Fd pidfd, Fd socket)
+CardProcess::CardProcess(PollLoop& loop, Listener& listener, pid_t pid, Fd pidfd, Fd socket,
+                         std::unique_ptr<OutputLines> output)
     : loop_(loop),
       listener_(listener),
       pid_(pid),
       pidfd_(std::move(pidfd)),
       socket_(std::move(socket), Closer(), 0),
+      output_(std::move(output)),
       grace_(loop, [this] { kill_by(pidfd_.get()); }),
       buffer_(kMaxCardMessage) {
   loop_.watch(socket_.get(), [this] { take(kMaxMessagesAtOnce); });
@@ -244,6 +251,7 @@ void CardProcess::bury() {
   pidfd_.reset();
   unwatch_socket();
   grace_.disarm();
+  output_->finish();
   bool by_signal = end && end->si_code != CLD_EXITED;
   std::string how = "ended";
   if (by_signal) {
@@ -253,7 +261,10 @@ void CardProcess::bury() {
   } else if (end) {
     how = fmt::format("ended with exit status {}", end->si_status);
   }
-  listener_.card_ended(how, by_signal);
+  using End = Listener::End;
+  listener_.card_ended(how, !by_signal                   ? End::kExit
+                            : end->si_code == CLD_DUMPED ? End::kCore
+                                                         : End::kSignal);
 }
 
 std::string own_pccd() {

@@ -16,6 +16,7 @@
 #include "core/loop/loop_timer.h"
 #include "core/loop/poll_loop.h"
 #include "core/process/closer.h"
+#include "pcc/card/output_lines.h"
 
 namespace rocefs {
 
@@ -25,20 +26,23 @@ class CardProcess {
   struct Program {
     std::string path;
     std::vector<std::string> arguments;  // without argv[0]
-    bool stranger = false;  // runs as another user: gets neither our environment nor our output
+    bool stranger = false;               // runs as another user: does not get our environment
   };
   class Listener {
    public:
     virtual ~Listener() = default;
     // Datagram received; empty if it was too long or had descriptors. May destroy the process.
     virtual void card_said(std::string_view message) = 0;
+    // Line that the process, or one of its children, has printed.
+    virtual void card_printed(std::string_view line) = 0;
     // Process ended; the last callback. `how` is text such as `died of SIGFPE`. May destroy the
     // process.
-    virtual void card_ended(std::string_view how, bool by_signal) = 0;
+    enum class End { kExit, kSignal, kCore };  // by a signal, with a core dump
+    virtual void card_ended(std::string_view how, End end) = 0;
   };
 
-  // Starts the program. It inherits its end of the socket as descriptor 3, standard output and
-  // error unless it is a stranger, and nothing else.
+  // Starts the program. It inherits its end of the socket as descriptor 3, and nothing else; a pipe
+  // is its standard output and error.
   static Result<std::unique_ptr<CardProcess>> start(PollLoop& loop, const Program& program,
                                                     Listener& listener);
   // Kills the process and its children; the loop reaps them.
@@ -55,7 +59,8 @@ class CardProcess {
   static constexpr int kMaxMessagesAtOnce = 32;
   static constexpr int kMaxMessagesHeld = 1024;  // each takes at least 700 octets of kernel memory
 
-  CardProcess(PollLoop& loop, Listener& listener, pid_t pid, Fd pidfd, Fd socket);
+  CardProcess(PollLoop& loop, Listener& listener, pid_t pid, Fd pidfd, Fd socket,
+              std::unique_ptr<OutputLines> output);
   // Receives up to `most` messages; false if the process or this object is gone.
   bool take(int most);
   void unwatch_socket();
@@ -66,6 +71,7 @@ class CardProcess {
   const pid_t pid_;
   Fd pidfd_;
   StrangerFd socket_;  // the other end is untrusted
+  std::unique_ptr<OutputLines> output_;
   LoopTimer grace_;
   std::vector<char> buffer_;
   // False after destruction; shared with callbacks.

@@ -54,6 +54,8 @@ class PccDevice final : public PccBackend::Listener {
 
   // Built-in algorithms first, then plugins in the order of loading.
   const std::vector<PccAlgorithmInfo>& algorithms() const { return algorithms_; }
+  // Process that holds the device's plugins; 0 while there is none.
+  pid_t card_pid() const { return works() ? backend_->pid() : 0; }
   // Null before the first apply().
   const PccAlgorithmInfo* applied() const;
   PccState state() const { return state_; }

@@ -169,6 +169,12 @@ void PccFiles::add_settings() {
         [this]() -> Result<std::string> {
           return std::string(split(kPccModeKnobs[0].words, " ")[size_t(parts_.mode_active())]);
         });
+  value(
+      "card_pid",
+      "process that holds the device's plugins, mango-pccd, for a debugger; 0 while there is none",
+      [&device = parts_.device]() -> Result<std::string> {
+        return std::to_string(device.card_pid());
+      });
   settings_ = std::make_shared<KnobSet>(kSettings, parts_.engine, nullptr);
   add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kThreads));
   add_knob_file(parts_.tree, directory_, std::make_shared<IntervalFile>(settings_, parts_.device));

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "core/base/fd.h"
 
@@ -87,14 +89,24 @@ Result<Fd> copy_of(const std::string& file) {
 
 // Path of the descriptor that the linker has not seen yet: it would return the image loaded under a
 // known name, although the descriptor is another one now.
+// The path has the process's number: `self` is another process to a debugger, which reads the
+// library by it.
 std::string fresh_path(int descriptor) {
-  std::string directory = "/proc/self/fd/";
+  std::string directory = "/proc/" + std::to_string(::getpid()) + "/fd/";
   for (;; directory += '/') {
     std::string path = directory + std::to_string(descriptor);
     void* seen = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
     if (!seen) return path;
     ::dlclose(seen);
   }
+}
+
+// Names the library as its file, for debuggers that come later: the descriptor is closed by then.
+// The linker has allocated the name that it has, and frees the new one with the library.
+void set_name(void* library, const std::string& file) {
+  link_map* map = nullptr;
+  char* name = ::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 ? ::strdup(file.c_str()) : nullptr;
+  if (name) std::free(std::exchange(map->l_name, name));
 }
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
@@ -117,6 +129,7 @@ Result<void*> open_library_copy(const std::string& file) {
   std::string path = fresh_path(copy->get());
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return Error{ENOEXEC, replaced(::dlerror(), path, file)};
+  set_name(library, file);
   return library;
 }
 

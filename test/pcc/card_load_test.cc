@@ -1,8 +1,12 @@
 // CardBackend with a real process: plugins are loaded, refused, and loaded again.
 #include "pcc/card/card_backend.h"
 
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+
 #include <cerrno>
 #include <fstream>
+#include <future>
 
 #include "pcc/algorithms/built_ins.h"
 #include "test/pcc/card_rig.h"
@@ -120,6 +124,74 @@ TEST_CASE("card: plugins that crash, end the process or hang at their load hide 
   CHECK_FALSE(card.has_died());
   CHECK(soon([&] { return pages.window(kQpn) == 4096; }));
   CHECK(card.stop());
+}
+
+TEST_CASE("card: lines that a plugin prints are logged, and a flood of them stops nobody") {
+  PluginFolder directory({});
+  PluginFiles files;
+  std::filesystem::copy(
+      files.compile("prints",
+                    "#include <libmango.h>\n#include <unistd.h>\n#include <string>\n"
+                    R"(
+static void say(int to, const std::string &text) { (void)!write(to, text.data(), text.size()); }
+__attribute__((constructor)) void at_load() { say(1, "one\ntw"); say(2, "o\x1b[1m\nan end"); }
+static void call(void *) {
+  static const std::string flood(100000, 'x');
+  for (int i = 0; i < 100; ++i) say(1, flood);
+  mango_pcc_window_update(4096);
+}
+extern "C" const mango_pcc_algo_plugin_t mango_pcc_algo_plugin = {
+    .name = "prints", .desc = "", .init_params = nullptr, .destroy_params = nullptr,
+    .algo_fn = call};
+)"),
+      directory.path);
+  Card card;
+  Pages pages;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  CHECK(card.logged("2 output: one\n2 output: two?[1m\n"));
+  REQUIRE(card.apply(kFirstPlugin));
+  REQUIRE(card.start(pages));
+  CHECK(card.logged("2 output: " + std::string(1024, 'x') + "\n"));
+  CHECK(card.logged("lines suppressed"));
+  CHECK(soon([&] { return pages.window(kQpn) == 4096; }));
+  CHECK(card.stop());
+  CHECK_FALSE(card.has_died());
+}
+
+TEST_CASE("card: nothing times out while a debugger is attached") {
+  PluginFolder directory({"loops"});
+  Card card(kSecond);
+  Pages pages;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  REQUIRE(card.apply(kFirstPlugin));
+  // All threads that there are so far, as a debugger stops them.
+  std::vector<pid_t> threads;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", card.pid()))) {
+    threads.push_back(std::stoi(entry.path().filename()));
+  }
+  for (pid_t thread : threads) {
+    REQUIRE(::ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) == 0);
+    REQUIRE(::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0);
+    REQUIRE(::waitpid(thread, nullptr, __WALL) == thread);
+  }
+  // An order waits for longer than its patience. The algorithm, which loops, is called once the
+  // threads go on, still traced: longer than the watchdog's patience.
+  auto started = std::async(std::launch::async, [&] { return bool(card.start(pages)); });
+  CHECK(started.wait_for(std::chrono::milliseconds(2500)) == std::future_status::timeout);
+  CHECK_FALSE(card.has_died());
+  for (pid_t thread : threads) ::ptrace(PTRACE_CONT, thread, nullptr, nullptr);
+  CHECK(started.get());
+  CHECK(card.logged("a debugger is attached: the watchdog waits"));
+  CHECK_FALSE(card.has_died());
+  for (pid_t thread : threads) {
+    ::ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr);
+    ::waitpid(thread, nullptr, __WALL);
+    ::ptrace(PTRACE_DETACH, thread, nullptr, nullptr);
+  }
+  CHECK_THAT(card.death(), Contains("algorithm loops has not returned for 1 s"));
 }
 
 namespace {

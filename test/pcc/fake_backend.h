@@ -33,6 +33,7 @@ class FakeBackend final : public PccBackend {
     return {{0, "aimd", "", {{"alpha", "100"}, {"beta", "0.5"}}},
             {1, "dcqcn", "", {{"wai", "80"}, {"g", "0.0625"}, {"max_window", "524288"}}}};
   }
+  pid_t pid() const override { return 0; }
   void load(const std::string& directory, bool force, Answer<PccLoaded> answer) override {
     note("load " + directory + (force ? " force" : ""));
     PccLoaded loaded{journal_.plugins, {}};

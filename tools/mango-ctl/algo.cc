@@ -93,7 +93,7 @@ Result<void> cross_build(Session& session, const std::string& name, const std::s
   Result<Replacement> plugin = Replacement::of(*directory + "/" + stem + ".so", 0755);
   if (!plugin) return plugin.error();
 
-  std::vector<std::string> arguments = {"-std=c++20", "-O2", "-shared", "-fPIC"};
+  std::vector<std::string> arguments = {"-std=c++20", "-O2", "-g", "-shared", "-fPIC"};
   if (std::string include = include_directory(); !include.empty()) {
     arguments.push_back("-I" + include);
   }

@@ -1,4 +1,6 @@
 // rdma pcc ping and echo: questions to the PCC daemon of a card.
+#include <cerrno>
+
 #include "tools/mango-ctl/commands.h"
 #include "tools/mango-ctl/session.h"
 
@@ -28,6 +30,21 @@ void echo_card(Session& session, const EchoOptions& options) {
   ask_card(session, options.device, "echo " + options.text);
 }
 
+// Prints the command that attaches a debugger to the process with the plugins.
+void debug_card(Session& session, const DeviceOptions& options) {
+  session.each_device(options.device, [&](const std::string& name) -> Result<void> {
+    Result<std::string> pid = session.tree().value(device_file(name, "pcc/card_pid"));
+    if (!pid) return pid.error();
+    if (*pid == "0") {
+      return Error{ESRCH,
+                   "mango-pccd does not run: it does once a plugin is loaded, or PCC started"};
+    }
+    session.print(fmt::format("gdb -p {}\n", *pid));
+    session.add({{"device", name}, {"pid", std::stoul(*pid)}});
+    return {};
+  });
+}
+
 }  // namespace
 
 std::vector<Command> card_commands() {
@@ -44,6 +61,18 @@ std::vector<Command> card_commands() {
           .arguments = {{&EchoOptions::text, {.name = "text", .help = "any text"}},
                         one_device<EchoOptions>()},
           .run = echo_card},
+      CommandOf<DeviceOptions>{
+          .path = "rdma pcc debug",
+          .summary = "Print the command that debugs a card's plugins",
+          .manual =
+              "Breakpoints in a plugin are set by its function or by FILE:LINE; `algo cross-build` "
+              "compiles with -g. While a debugger is attached nothing times out: other commands "
+              "for "
+              "the device wait. Traffic goes on with the windows that were set last; under the "
+              "virtual clock it stands.",
+          .examples = {"rdma pcc debug mb_0"},
+          .arguments = {one_device<DeviceOptions>()},
+          .run = debug_card},
   };
 }
 

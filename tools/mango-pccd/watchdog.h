@@ -1,5 +1,6 @@
 // Watchdog: a thread that supervises algorithms and plugins. Ends the process if one of them does
-// not return or writes past its parameters, and when the daemon has gone.
+// not return, unless a debugger is attached, or writes past its parameters, and when the daemon has
+// gone.
 #pragma once
 
 #include <atomic>
@@ -58,6 +59,7 @@ class Watchdog {
   void look(TimeNs now);
   void look_at_calls(TimeNs now);
   void look_at_loading(TimeNs now);
+  bool is_debugged();
 
   const PccController& controller_;
   const std::function<void(std::string_view)> log_;
@@ -75,6 +77,7 @@ class Watchdog {
   std::vector<Seen> calls_;
   Seen load_;
   std::set<std::string> told_slow_;
+  bool told_debugged_ = false;
   std::thread thread_;
 };
 
