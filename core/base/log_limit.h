@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/base/time.h"
@@ -45,5 +47,10 @@ class LogLimit {
   unsigned said_ = 0;
   uint64_t left_out_ = 0;
 };
+
+// A LogLimit for each of `Levels` levels: lines that nobody is shown take no room from those that
+// are.
+template <size_t Levels>
+using LogLimits = std::array<LogLimit, Levels>;
 
 }  // namespace rocefs

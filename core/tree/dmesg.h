@@ -21,6 +21,7 @@ enum class LogLevel : uint8_t {
   kInfo,     // the daemon's own actions: start, reset
   kDebug,    // accepted stores
 };
+inline constexpr size_t kLogLevels = 4;
 
 class Dmesg final : public KnobOwner {
  public:

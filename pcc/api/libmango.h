@@ -185,7 +185,8 @@ typedef struct _mango_pcc_algo_plugin {
   /* Returns the initial block of the queue pairs' copies and its size, and registers its parameters
    * in `slot` of `pcc`. Failure: returns NULL with a size other than 0. May be NULL for an
    * algorithm without parameters. Only mango_pcc_param_register(), mango_pcc_params_register() and
-   * mango_pcc_get_context() may be called with `pcc`; mango_pcc_log() is allowed. */
+   * mango_pcc_get_context() may be called with `pcc`: the others return BAD_STATE.
+   * mango_pcc_log() is allowed. */
   void* (*init_params)(mango_pcc_h pcc, unsigned int slot, size_t* param_size)MANGO_OR_NULL_;
   /* Frees the block of init_params when the plugin is unloaded or refused; may be NULL. */
   void (*destroy_params)(void* params) MANGO_OR_NULL_;

@@ -36,7 +36,7 @@ struct ProgramServer::Connection {
   std::string device;
   StrangerFd socket;
   Fd pidfd;
-  LogLimit log_limit;
+  LogLimits<kLogLevels> log_limits;
   Shares::Share slot;
   State state = State::kUnclaimed;
 };
@@ -149,10 +149,12 @@ bool ProgramServer::warn(const Connection& connection, const std::string& text) 
 }
 
 void ProgramServer::log(Connection& connection, const rocefs_pcc_log& log) {
-  auto say = [&](const std::string& text) { return warn(connection, text); };
-  if (!connection.log_limit.admit(monotonic_ns(), say)) return;
-  uint32_t level = std::min<uint32_t>(log.level, static_cast<uint32_t>(LogLevel::kDebug));
-  claims_.program_log(connection.device, static_cast<LogLevel>(level), text_of(log.text));
+  const size_t level = std::min<size_t>(log.level, kLogLevels - 1);
+  auto say = [&](const std::string& text) {
+    claims_.program_log(connection.device, static_cast<LogLevel>(level), text);
+    return true;
+  };
+  if (connection.log_limits[level].admit(monotonic_ns(), say)) say(text_of(log.text));
 }
 
 void ProgramServer::answer(const ConnectionPtr& connection, const Result<void>& result,
@@ -181,7 +183,12 @@ void ProgramServer::drop(const ConnectionPtr& given) {
   programs_.erase(connection->program.id);
   if (std::exchange(connection->state, Connection::State::kUnclaimed) !=
       Connection::State::kUnclaimed) {
-    connection->log_limit.settle([&](const std::string& text) { return warn(*connection, text); });
+    for (size_t level = 0; level < kLogLevels; ++level) {
+      connection->log_limits[level].settle([&](const std::string& text) {
+        claims_.program_log(connection->device, static_cast<LogLevel>(level), text);
+        return true;
+      });
+    }
     claims_.release(connection->device, connection->program.id);
   }
 }

@@ -82,6 +82,11 @@ std::vector<PccAlgorithm::Parameter> PccHandle::Preparation::take_parameters() {
   return std::exchange(handle_.prepared_, {});
 }
 
+bool PccHandle::is_preparing() {
+  std::lock_guard guard(preparation_lock_);
+  return prepared_slot_.has_value();
+}
+
 PccHandle* PccHandle::preparing() {
   return preparing_here;
 }
@@ -102,6 +107,7 @@ mango_status_e PccHandle::add_parameter(unsigned slot, PccAlgorithm::Parameter p
   {
     std::lock_guard guard(preparation_lock_);
     if (prepared_slot_ == slot) return prepare_parameter(std::move(parameter));
+    if (prepared_slot_) return MANGO_STATUS_NOT_FOUND;
   }
   return controller_.add_parameter(slot, std::move(parameter));
 }

@@ -49,8 +49,11 @@ class PccHandle {
    private:
     PccHandle& handle_;
   };
+  // Any thread.
+  bool is_preparing();
   // Handle of this thread's Preparation, or null.
   static PccHandle* preparing();
+  // NOT_FOUND for another slot than that of a Preparation.
   mango_status_e add_parameter(unsigned slot, PccAlgorithm::Parameter parameter);
 
  private:

@@ -21,10 +21,18 @@ mango_status_e guarded(Function function) noexcept {
   }
 }
 
+// Whether a call may use the handle beyond the parameters of the slot: not while a plugin's
+// init_params runs, which is to make its own algorithm only.
+mango_status_e may_use(mango_pcc_h pcc) {
+  if (!pcc) return MANGO_STATUS_INVALID_PARAM;
+  return PccHandle::of(pcc)->is_preparing() ? MANGO_STATUS_BAD_STATE : MANGO_STATUS_OK;
+}
+
 mango_status_e add(mango_pcc_h pcc, unsigned slot, PccAlgorithm&& algorithm, const void* initial,
                    size_t size) {
   if (!initial && size > 0) return MANGO_STATUS_INVALID_PARAM;
   if (size > MANGO_PCC_MAX_PARAM_SIZE) return MANGO_STATUS_LIMIT;
+  if (mango_status_e may = may_use(pcc); may != MANGO_STATUS_OK) return may;
   auto* bytes = static_cast<const uint8_t*>(initial);
   if (size > 0) algorithm.initial.assign(bytes, bytes + size);
   return PccHandle::of(pcc)->controller().add(slot, std::move(algorithm));
@@ -42,7 +50,7 @@ extern "C" {
 
 mango_status_e mango_pcc_destroy(mango_pcc_h pcc) {
   return guarded([&] {
-    if (!pcc) return MANGO_STATUS_INVALID_PARAM;
+    if (mango_status_e may = may_use(pcc); may != MANGO_STATUS_OK) return may;
     PccHandle* handle = PccHandle::of(pcc);
     if (handle->stop() == MANGO_STATUS_BAD_STATE) return MANGO_STATUS_BAD_STATE;
     delete handle;
@@ -59,6 +67,7 @@ mango_status_e mango_pcc_ctrl_config(mango_pcc_h pcc, const mango_pcc_config_t* 
     if (!pcc || !config || config->option != MANGO_PCC_CONFIG_INTERVAL) {
       return MANGO_STATUS_INVALID_PARAM;
     }
+    if (mango_status_e may = may_use(pcc); may != MANGO_STATUS_OK) return may;
     unsigned interval_us = config->value.interval_us;
     if (interval_us < 1 || interval_us > 1'000'000) return MANGO_STATUS_INVALID_PARAM;
     return PccHandle::of(pcc)->controller().set_interval(interval_us * kMicrosecond);
@@ -90,26 +99,32 @@ mango_status_e mango_pcc_ctrl_reg_algo_event(mango_pcc_h pcc, unsigned int slot,
 
 mango_status_e mango_pcc_ctrl_unreg_algo(mango_pcc_h pcc, unsigned int slot) {
   return guarded([&] {
-    return pcc ? PccHandle::of(pcc)->controller().remove(slot) : MANGO_STATUS_INVALID_PARAM;
+    mango_status_e may = may_use(pcc);
+    return may == MANGO_STATUS_OK ? PccHandle::of(pcc)->controller().remove(slot) : may;
   });
 }
 
 mango_status_e mango_pcc_ctrl_apply_algo(mango_pcc_h pcc, unsigned int slot,
                                          const unsigned int* qp_list, unsigned int qp_count) {
   return guarded([&] {
-    if (!pcc) return MANGO_STATUS_INVALID_PARAM;
+    if (mango_status_e may = may_use(pcc); may != MANGO_STATUS_OK) return may;
     PccController& controller = PccHandle::of(pcc)->controller();
     return qp_list ? controller.apply(slot, {qp_list, qp_count}) : controller.apply(slot);
   });
 }
 
 mango_status_e mango_pcc_ctrl_run(mango_pcc_h pcc, unsigned int num_threads) {
-  return guarded(
-      [&] { return pcc ? PccHandle::of(pcc)->run(num_threads) : MANGO_STATUS_INVALID_PARAM; });
+  return guarded([&] {
+    mango_status_e may = may_use(pcc);
+    return may == MANGO_STATUS_OK ? PccHandle::of(pcc)->run(num_threads) : may;
+  });
 }
 
 mango_status_e mango_pcc_ctrl_stop(mango_pcc_h pcc) {
-  return guarded([&] { return pcc ? PccHandle::of(pcc)->stop() : MANGO_STATUS_INVALID_PARAM; });
+  return guarded([&] {
+    mango_status_e may = may_use(pcc);
+    return may == MANGO_STATUS_OK ? PccHandle::of(pcc)->stop() : may;
+  });
 }
 
 mango_status_e mango_pcc_param_register(mango_pcc_h pcc, const unsigned int slot, const char* name,
@@ -138,7 +153,7 @@ mango_status_e mango_pcc_walk_params(mango_pcc_h pcc, const unsigned int slot,
                                      mango_pcc_param_walk_fn callback, void* user_data,
                                      unsigned int mode) {
   return guarded([&] {
-    if (!pcc) return MANGO_STATUS_INVALID_PARAM;
+    if (mango_status_e may = may_use(pcc); may != MANGO_STATUS_OK) return may;
     return PccHandle::of(pcc)->controller().walk(slot, callback, user_data, mode);
   });
 }

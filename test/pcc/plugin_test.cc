@@ -186,6 +186,7 @@ TEST_CASE("plugin: the block of init_params is destroyed once, and log lines are
   std::string file = files.compile("counts", plugin(R"(
       #include <stdlib.h>
       struct Block { int* destroyed; };
+      static void nothing(void*) {}
       static int* destroyed() {
         return reinterpret_cast<int*>(strtoull(getenv("ROCEFS_TEST_DESTROYED"), nullptr, 10));
       }
@@ -194,6 +195,14 @@ TEST_CASE("plugin: the block of init_params is destroyed once, and log lines are
         mango_pcc_log(MANGO_LOG_LEVEL_INFO, "init of slot %u", slot);
         if (mango_pcc_param_register(pcc, 9, "x", MANGO_PCC_PARAM_TYPE_BOOL, 0) !=
             MANGO_STATUS_NOT_FOUND) return nullptr;
+        if (mango_pcc_param_register(pcc, 1, "x", MANGO_PCC_PARAM_TYPE_BOOL, 0) !=
+            MANGO_STATUS_NOT_FOUND) return nullptr;
+        const mango_status_e others[] = {
+            mango_pcc_ctrl_unreg_algo(pcc, 1), mango_pcc_ctrl_reg_algo(pcc, 5, nothing, nullptr, 0),
+            mango_pcc_ctrl_apply_algo(pcc, 1, nullptr, 0), mango_pcc_ctrl_run(pcc, 1),
+            mango_pcc_ctrl_stop(pcc), mango_pcc_destroy(pcc)};
+        for (mango_status_e status : others)
+          if (status != MANGO_STATUS_BAD_STATE) return nullptr;
         *size = sizeof block;
         return &block;
       }

@@ -355,6 +355,22 @@ TEST_CASE("program: log lines beyond a hundred per second are counted and droppe
   CHECK(left_out > 0);
 }
 
+TEST_CASE("program: log lines of a lower level take no room from those above") {
+  Rig rig;
+  Fd ours = claimed_by_hand(rig);
+  for (unsigned i = 0; i < 1000; ++i) {
+    rocefs_request request{};
+    request.op = ROCEFS_OP_PCC_LOG;
+    request.u.log.level = static_cast<uint32_t>(i < 999 ? LogLevel::kDebug : LogLevel::kInfo);
+    std::snprintf(request.u.log.text, sizeof request.u.log.text, i < 999 ? "detail" : "news");
+    REQUIRE(::send(ours.get(), &request, sizeof request, MSG_NOSIGNAL) == sizeof request);
+  }
+  ours.reset();
+  REQUIRE(rig.claims.told("release mb_0"));
+  std::vector<std::string> logged = rig.claims.logged();
+  CHECK(std::count(logged.begin(), logged.end(), "news") == 1);
+}
+
 TEST_CASE("program: an invalid request ends the claim") {
   Rig rig;
   constexpr uint32_t kOps[] = {ROCEFS_OP_HELLO, ROCEFS_OP_PCC_CLAIM, ROCEFS_OP_PCC_RUN};

@@ -8,12 +8,13 @@ namespace rocefs {
 
 void DaemonLog::log(LogLevel level, std::string_view text) {
   std::lock_guard lock(mutex_);
-  auto warn = [](const std::string& left_out) {
-    return try_send_datagram(format_word(CardLog{LogLevel::kWarning, left_out}));
+  auto say = [level](const std::string& left_out) {
+    return try_send_datagram(format_word(CardLog{level, left_out}));
   };
-  if (!limit_.admit(monotonic_ns(), warn)) return;
+  LogLimit& limit = limits_[static_cast<size_t>(level)];
+  if (!limit.admit(monotonic_ns(), say)) return;
   CardLog line{level, std::string(text.substr(0, kMaxLine))};
-  if (!try_send_datagram(format_word(line))) limit_.leave_out();
+  if (!try_send_datagram(format_word(line))) limit.leave_out();
 }
 
 }  // namespace rocefs

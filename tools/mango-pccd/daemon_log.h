@@ -18,7 +18,7 @@ class DaemonLog {
 
  private:
   std::mutex mutex_;
-  LogLimit limit_;
+  LogLimits<kLogLevels> limits_;
 };
 
 }  // namespace rocefs
