@@ -262,10 +262,7 @@ std::string PccFiles::status() const {
   }
   status.pollers = device.active() ? device.pollers() : setting(kThreads);
   if (const SharedMemory* signals = device.signals()) {
-    for (ActiveQp active : active_qps(*signals)) {
-      auto qp = read_qp(*signals, device.control(), active.qpn);
-      if (qp) status.qps.push_back(std::move(*qp));
-    }
+    status.qps = read_active_qps(*signals, device.control());
   }
   return status_text(status);
 }
@@ -277,6 +274,11 @@ void PccFiles::add_views() {
                 std::make_shared<FunctionStream>([this] { return status(); },
                                                  "the device's queue pairs, its algorithm and the "
                                                  "parameters of that, as people read them"));
+  tree.add_file(directory_ + "/snapshot",
+                std::make_shared<FunctionStream>(
+                    [&device] { return qp_table(device); },
+                    "the files of all queue pairs, read at one moment, as CSV (RFC 4180): a line "
+                    "for each, behind a line with their names"));
   tree.add_file(directory_ + "/trace",
                 std::make_shared<FunctionStream>(
                     [&device] {

@@ -1,6 +1,7 @@
 #include "pcc/card/qp_files.h"
 
 #include <cerrno>
+#include <iterator>
 
 #include "core/tree/function_file.h"
 #include "core/tree/trigger.h"
@@ -52,7 +53,31 @@ std::string algorithm_of(const PccDevice& device, const QpReading& qp) {
   return device.active() && device.applied() ? device.applied()->name : "-";
 }
 
+// Field of a CSV line, quoted where RFC 4180 wants quotes.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"") == text.npos) return text;
+  std::string quoted = "\"";
+  for (char letter : text) {
+    if (letter == '"') quoted += '"';
+    quoted += letter;
+  }
+  return quoted + '"';
+}
+
 }  // namespace
+
+std::string qp_table(const PccDevice& device) {
+  std::string text = "qp";
+  for (const QpRow& row : kRows) fmt::format_to(std::back_inserter(text), ",{}", row.path);
+  fmt::format_to(std::back_inserter(text), ",{}\n", kAlgo.path);
+  if (!device.signals()) return text;
+  for (const QpReading& qp : read_active_qps(*device.signals(), device.control())) {
+    text += std::to_string(qp.qpn);
+    for (const QpRow& row : kRows) text += "," + csv_field(row.show(qp));
+    text += "," + csv_field(algorithm_of(device, qp)) + "\n";
+  }
+  return text;
+}
 
 QpFiles::QpFiles(Tree& tree, const std::string& directory, PccDevice& device, Engine& engine,
                  std::function<bool()> changed)

@@ -13,6 +13,10 @@
 
 namespace rocefs {
 
+// Text of pcc/snapshot: the files of all active queue pairs as CSV (RFC 4180), each text as its
+// file shows it. Control thread.
+std::string qp_table(const PccDevice& device);
+
 // Control thread.
 class QpFiles {
  public:

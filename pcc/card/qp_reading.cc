@@ -4,6 +4,8 @@
 #include <atomic>
 #include <bit>
 
+#include "core/base/text.h"
+
 namespace rocefs {
 namespace {
 
@@ -42,6 +44,7 @@ std::optional<QpReading> read_qp(const SharedMemory& signals, const SharedMemory
     if (now == '\0') break;
     reading.comm += now;
   }
+  reading.comm = in_one_line(std::move(reading.comm));
   reading.rtt_ns = load(line.rtt_ns);
   reading.rate_bps = load(line.rate_bps);
   reading.cnps = load(line.cnps);
@@ -62,6 +65,15 @@ std::vector<ActiveQp> active_qps(const SharedMemory& signals) {
     }
   }
   return active;
+}
+
+std::vector<QpReading> read_active_qps(const SharedMemory& signals, const SharedMemory* control) {
+  std::vector<QpReading> readings;
+  for (ActiveQp active : active_qps(signals)) {
+    std::optional<QpReading> qp = read_qp(signals, control, active.qpn);
+    if (qp) readings.push_back(std::move(*qp));
+  }
+  return readings;
 }
 
 }  // namespace rocefs

@@ -15,7 +15,7 @@ struct QpReading {
   uint32_t qpn = 0;
   uint32_t generation = 0;
   uint32_t pid = 0;
-  std::string comm;
+  std::string comm;  // without control characters
   uint64_t rtt_ns = 0;
   uint64_t rate_bps = 0;
   uint64_t cnps = 0;  // since counting began, while an owner counts; else all
@@ -28,7 +28,7 @@ struct QpReading {
 };
 
 // Reads a queue pair; empty if inactive. Any thread. `control` is null without an owner of the
-// windows. Values of the page are untrusted and returned as they are.
+// windows. Numbers of the page are untrusted and returned as they are.
 std::optional<QpReading> read_qp(const SharedMemory& signals, const SharedMemory* control,
                                  uint32_t qpn);
 struct ActiveQp {
@@ -37,5 +37,7 @@ struct ActiveQp {
 };
 // Active queue pairs in the order of their numbers.
 std::vector<ActiveQp> active_qps(const SharedMemory& signals);
+// Readings of those, in the same order.
+std::vector<QpReading> read_active_qps(const SharedMemory& signals, const SharedMemory* control);
 
 }  // namespace rocefs

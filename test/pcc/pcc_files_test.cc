@@ -128,6 +128,39 @@ TEST_CASE("pcc files: a queue pair shows its own pages, not those of an earlier 
   CHECK(cards.read("qps/17/algo") == "-");
 }
 
+TEST_CASE("pcc files: the snapshot has the files of all queue pairs as CSV") {
+  Cards cards;
+  const std::string names = "qp,window,cnp,ctrl_count,rtt_ns,rtt_timeouts,rate,pid,comm,algo";
+  CHECK(cards.read("snapshot") == names);
+  cards.activate(17);
+  cards.signals(17).cnps = 12;
+  cards.signals(17).rtt_ns = 4321;
+  cards.signals(17).rate_bps = 9'000'000'000;
+  CHECK(cards.read("snapshot") ==
+        names + "\n17,4294967295,12,0,4321,0,9000000000,132044,ib_write_bw,-");
+  start(cards);
+  cards.set_window(17, 8192);
+  auto& control = cards.control(17);
+  control.slot = 1;
+  control.calls = 150;
+  control.cnp_baseline = 10;
+  control.rtt_timeouts = 3;
+  cards.activate(18, 7, "a,\"b\"\nc");
+  std::string want = names;
+  for (const std::string qp : {"17", "18"}) {
+    want += "\n" + qp;
+    for (const std::string& file : cards.entries("qps/" + qp)) {
+      std::string text = cards.read("qps/" + qp + "/" + file);
+      want += "," + (file == "comm" && qp == "18" ? "\"a,\"\"b\"\"?c\"" : text);
+    }
+  }
+  CHECK(cards.read("snapshot") == want);
+  CHECK(cards.read("qps/18/comm") == "a,\"b\"?c");
+  cards.deactivate(17);
+  cards.deactivate(18);
+  CHECK(cards.read("snapshot") == names);
+}
+
 TEST_CASE("pcc files: the status has the format of the reference") {
   Cards cards;
   const std::string head =

@@ -124,6 +124,21 @@ if [ -d "$ib/mb_0/pcc" ]; then
     expect "$(ls "$ib/mb_0/pcc/qps" | xargs)" "$(mango-ctl $read | awk -v me="$(cat /proc/$$/comm)" '$3 == me {print $1}' | xargs)" "$read"
   done
   json 1 qps mango-ctl rdma pcc status mb_0
+  (printf 'a, "b"' >"/proc/$BASHPID/comm" && echo "g write mb_0 mb_1 size=64K count=1000000" >"$debug/traffic/start")
+  for read in "status mb_0" "top mb_0 -n 1"; do
+    mango-ctl --json rdma pcc $read >"$dir/json"
+    python3 - "$dir/json" "$ib/mb_0/pcc/qps" <<'PY' || fail "$read is not as the files: $(cat "$dir/json")"
+import json, os, sys
+text = json.load(open(sys.argv[1]))
+rows = (text if isinstance(text, dict) else text[0])["qps"]
+said = lambda row, name: open(f"{sys.argv[2]}/{row['qp']}/{name}").read()[:-1]
+assert [str(row["qp"]) for row in rows] == sorted(os.listdir(sys.argv[2]), key=int) and len(rows) == 4, rows
+for name, key in ("pid", "pid"), ("comm", "process"), ("algo", "algorithm"), ("rate", "rate_bps"), ("rtt_timeouts", "rtt_timeouts"):
+    assert all(said(row, name) == str(row[key]) for row in rows), (name, rows)
+assert rows[3]["process"] == 'a, "b"', rows
+PY
+  done
+  echo 1 >"$debug/traffic/g/stop"
   json 5 new_window mango-ctl rdma pcc trace mb_0 -n 5
   mango-ctl rdma pcc trace mb_0 --plot "$dir/real.svg"
   echo 1 >"$debug/traffic/f/stop"
@@ -279,7 +294,7 @@ test_case "the live view shows rates and restores the terminal"
 # The live view: rates between two refreshes; Ctrl-C restores the terminal.
 (
   await [ -s "$dir/top" ]
-  echo 52 >"$pcc/qps/18/cnp"
+  sed 's/^18,8192,2,/18,8192,52,/' "$pcc/snapshot" >"$dir/later" && mv "$dir/later" "$pcc/snapshot"
   echo 2000000000 >"$tree/kernel/debug/rocefs/clock/now_ns"
 ) &
 mango-ctl rdma pcc top mb_0 --interval 0.5 -n 3 >"$dir/top"

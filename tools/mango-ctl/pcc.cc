@@ -2,9 +2,11 @@
 #include "tools/mango-ctl/pcc.h"
 
 #include <cerrno>
+#include <utility>
 
 #include "core/base/text.h"
 #include "tools/mango-ctl/commands.h"
+#include "tools/mango-ctl/csv.h"
 
 namespace rocefs {
 
@@ -14,30 +16,35 @@ Result<bool> pcc_is_active(const NicTree& tree, const std::string& device) {
   return *state == "active";
 }
 
-Result<std::vector<std::string>> active_qps(const NicTree& tree, const std::string& device) {
-  std::string directory = device_file(device, "pcc/qps");
-  if (!tree.has(directory)) return errorf(ENODEV, "{}: no such device", device);
-  return tree.counted(directory);
+namespace {
+
+constexpr std::pair<std::string_view, std::string QpFiles::*> kSnapshotColumns[] = {
+    {"qp", &QpFiles::qp},         {"window", &QpFiles::window},
+    {"cnp", &QpFiles::cnp},       {"ctrl_count", &QpFiles::ctrl_count},
+    {"rtt_ns", &QpFiles::rtt_ns}, {"rtt_timeouts", &QpFiles::rtt_timeouts},
+    {"rate", &QpFiles::rate},     {"pid", &QpFiles::pid},
+    {"comm", &QpFiles::comm},     {"algo", &QpFiles::algo}};
+
+}  // namespace
+
+Result<std::vector<QpFiles>> read_qps(const NicTree& tree, const std::string& device) {
+  Result<std::string> text = tree.read(device_file(device, "pcc/snapshot"));
+  if (!text) return text.error();
+  std::vector<CsvRow> rows = csv_rows(*text);
+  if (rows.empty()) return errorf(EPROTO, "{}: pcc/snapshot is empty", device);
+  std::vector<QpFiles> qps(rows.size() - 1);
+  for (auto [name, member] : kSnapshotColumns) {
+    size_t column = csv_column(rows[0], name);
+    if (column == rows[0].size()) {
+      return errorf(EPROTO, "{}: pcc/snapshot has no column {}", device, name);
+    }
+    for (size_t i = 0; i < qps.size(); ++i) qps[i].*member = std::move(rows[i + 1][column]);
+  }
+  return qps;
 }
 
-bool read_qp(const NicTree& tree, const std::string& device, const std::string& qp,
-             QpFiles& files) {
-  DeviceReader reader(tree, device);
-  std::string directory = "pcc/qps/" + qp + "/";
-  files.window = reader.text(directory + "window");
-  files.cnp = reader.text(directory + "cnp");
-  files.ctrl_count = reader.text(directory + "ctrl_count");
-  files.rtt_ns = reader.text(directory + "rtt_ns");
-  files.rtt_timeouts = reader.text(directory + "rtt_timeouts");
-  files.rate = reader.text(directory + "rate");
-  files.pid = reader.text(directory + "pid");
-  files.comm = reader.text(directory + "comm");
-  files.algo = reader.text(directory + "algo");
-  return static_cast<bool>(reader.outcome());
-}
-
-Json qp_json(const std::string& qp, const QpFiles& files) {
-  return {{"qp", number_or_text(qp)},
+Json qp_json(const QpFiles& files) {
+  return {{"qp", number_or_text(files.qp)},
           {"pid", number_or_text(files.pid)},
           {"process", files.comm},
           {"algorithm", name_or_null(files.algo)},

@@ -29,12 +29,9 @@ Result<void> add_status(Session& session, const std::string& name) {
     Result<std::string> value = tree.value(device_file(name, "pcc/params/" + parameter));
     if (value) parameters[parameter] = number_or_text(*value);
   }
-  Result<std::vector<std::string>> numbers = active_qps(tree, name);
-  if (!numbers) return numbers.error();
-  for (const std::string& qp : *numbers) {
-    QpFiles one;
-    if (read_qp(tree, name, qp, one)) qps.push_back(qp_json(qp, one));
-  }
+  Result<std::vector<QpFiles>> active = read_qps(tree, name);
+  if (!active) return active.error();
+  for (const QpFiles& qp : *active) qps.push_back(qp_json(qp));
   row["parameters"] = parameters;
   row["qps"] = qps;
   row["last_error"] = last_error(files.text("pcc/status"));

@@ -25,20 +25,15 @@ uint64_t number(const std::string& text) {
   return std::strtoull(text.c_str(), nullptr, 10);
 }
 
-struct Line {
-  std::string qp;
-  QpFiles files;
-};
-
 // One refresh: values of the files, and the device's time at which they were read.
 struct Look {
   std::string state, algorithm, num_threads, interval_us;
   uint64_t now_ns = 0;
   size_t active = 0;
-  std::vector<Line> lines;
+  std::vector<QpFiles> qps;  // those that are shown, in the order of their numbers
 };
 
-Result<Look> look_at(const NicTree& tree, const std::string& device, size_t max_lines) {
+Result<Look> look_at(const NicTree& tree, const std::string& device, size_t max_qps) {
   DeviceReader files(tree, device);
   Look look;
   look.state = files.text("pcc/state");
@@ -52,26 +47,24 @@ Result<Look> look_at(const NicTree& tree, const std::string& device, size_t max_
   Result<std::string> now = tree.value("kernel/debug/rocefs/clock/now_ns");
   if (!now) return now.error();
   look.now_ns = number(*now);
-  Result<std::vector<std::string>> qps = active_qps(tree, device);
+  Result<std::vector<QpFiles>> qps = read_qps(tree, device);
   if (!qps) return qps.error();
   look.active = qps->size();
-  for (const std::string& qp : *qps) {
-    if (look.lines.size() == max_lines) break;
-    Line line{qp, {}};
-    if (read_qp(tree, device, qp, line.files)) look.lines.push_back(std::move(line));
-  }
+  if (qps->size() > max_qps) qps->resize(max_qps);
+  look.qps = std::move(*qps);
   return look;
 }
 
 // Rate per second since the previous refresh; nothing if there is none, no time has passed, or the
 // count began anew.
-std::optional<double> per_second(const Look& before, const Look& now, const Line& line,
+std::optional<double> per_second(const Look& before, const Look& now, const QpFiles& qp,
                                  std::string QpFiles::*count) {
   if (now.now_ns <= before.now_ns) return std::nullopt;
-  auto same = std::find_if(before.lines.begin(), before.lines.end(),
-                           [&](const Line& other) { return other.qp == line.qp; });
-  if (same == before.lines.end()) return std::nullopt;
-  uint64_t old = number(same->files.*count), fresh = number(line.files.*count);
+  auto same = std::lower_bound(
+      before.qps.begin(), before.qps.end(), number(qp.qp),
+      [](const QpFiles& other, uint64_t wanted) { return number(other.qp) < wanted; });
+  if (same == before.qps.end() || same->qp != qp.qp) return std::nullopt;
+  uint64_t old = number((*same).*count), fresh = number(qp.*count);
   if (fresh < old) return std::nullopt;
   return static_cast<double>(fresh - old) * 1e9 / static_cast<double>(now.now_ns - before.now_ns);
 }
@@ -97,13 +90,12 @@ std::string text_of(const std::string& device, const Look& before, const Look& n
   constexpr auto kRow = "{:<8}{:<9}{:<17}{:<12}{:>11}{:>10}{:>11}{:>12}{:>10}\n";
   text += fmt::format(fmt::runtime(kRow), "QP", "PID", "PROCESS", "ALGO", "WINDOW", "CNP/s", "RTT",
                       "RATE", "CALLS/s");
-  for (const Line& line : now.lines) {
-    const QpFiles& files = line.files;
-    text += fmt::format(fmt::runtime(kRow), line.qp, files.pid, files.comm, files.algo,
-                        files.window == kNoWindow ? "unlimited" : files.window,
-                        rounded(per_second(before, now, line, &QpFiles::cnp)),
-                        rtt_text(files.rtt_ns), rate_text(files.rate),
-                        rounded(per_second(before, now, line, &QpFiles::ctrl_count)));
+  for (const QpFiles& qp : now.qps) {
+    text +=
+        fmt::format(fmt::runtime(kRow), qp.qp, qp.pid, qp.comm, qp.algo,
+                    qp.window == kNoWindow ? "unlimited" : qp.window,
+                    rounded(per_second(before, now, qp, &QpFiles::cnp)), rtt_text(qp.rtt_ns),
+                    rate_text(qp.rate), rounded(per_second(before, now, qp, &QpFiles::ctrl_count)));
   }
   return text;
 }
@@ -114,10 +106,10 @@ Json number_or_null(std::optional<double> value) {
 
 std::string json_of(const std::string& device, const Look& before, const Look& now) {
   Json qps = Json::array();
-  for (const Line& line : now.lines) {
-    Json row = qp_json(line.qp, line.files);
-    row["cnp_per_s"] = number_or_null(per_second(before, now, line, &QpFiles::cnp));
-    row["calls_per_s"] = number_or_null(per_second(before, now, line, &QpFiles::ctrl_count));
+  for (const QpFiles& qp : now.qps) {
+    Json row = qp_json(qp);
+    row["cnp_per_s"] = number_or_null(per_second(before, now, qp, &QpFiles::cnp));
+    row["calls_per_s"] = number_or_null(per_second(before, now, qp, &QpFiles::ctrl_count));
     qps.push_back(std::move(row));
   }
   return one_line({{"device", device},

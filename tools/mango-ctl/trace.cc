@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <map>
 
-#include "core/base/text.h"
 #include "tools/mango-ctl/child.h"
 #include "tools/mango-ctl/commands.h"
+#include "tools/mango-ctl/csv.h"
 #include "tools/mango-ctl/pcc.h"
 #include "tools/mango-ctl/text_file.h"
 
@@ -20,31 +20,14 @@ struct TraceOptions {
   uint64_t count = 20;
 };
 
-using Row = std::vector<std::string_view>;
-
-// Rows of a CSV text, the header first; short ones are left out. Views point into the text.
-std::vector<Row> rows_of(std::string_view text) {
-  std::vector<Row> rows;
-  for (std::string_view line : split(text, "\n")) {
-    Row row;
-    for (size_t at = 0; at <= line.size();) {
-      size_t comma = std::min(line.find(',', at), line.size());
-      row.push_back(line.substr(at, comma - at));
-      at = comma + 1;
-    }
-    if (rows.empty() || row.size() == rows[0].size()) rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-void print_table(Session& session, const std::vector<Row>& rows, size_t first) {
-  std::vector<Row> shown = {rows[0]};
+void print_table(Session& session, const std::vector<CsvRow>& rows, size_t first) {
+  std::vector<CsvRow> shown = {rows[0]};
   shown.insert(shown.end(), rows.begin() + static_cast<ptrdiff_t>(first), rows.end());
   std::vector<size_t> widths(rows[0].size());
-  for (const Row& row : shown) {
+  for (const CsvRow& row : shown) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
-  for (const Row& row : shown) {
+  for (const CsvRow& row : shown) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) line += fmt::format("{:<{}}", row[i], widths[i] + 2);
     line.erase(line.find_last_not_of(' ') + 1);
@@ -53,16 +36,15 @@ void print_table(Session& session, const std::vector<Row>& rows, size_t first) {
 }
 
 void show(Session& session, std::string_view text, size_t count) {
-  std::vector<Row> rows = rows_of(text);
+  std::vector<CsvRow> rows = csv_rows(text);
   if (rows.empty()) return;
   size_t first = rows.size() - std::min(count, rows.size() - 1);
   print_table(session, rows, first);
   for (size_t i = first; session.json() && i < rows.size(); ++i) {
     Json row;
     for (size_t column = 0; column < rows[i].size(); ++column) {
-      std::string value(rows[i][column]);
-      row[std::string(rows[0][column])] =
-          value == kNoWindow ? Json(nullptr) : number_or_text(value);
+      const std::string& value = rows[i][column];
+      row[rows[0][column]] = value == kNoWindow ? Json(nullptr) : number_or_text(value);
     }
     session.add(std::move(row));
   }
@@ -78,30 +60,26 @@ std::string single_quoted(std::string_view text) {
   return out + "'";
 }
 
-size_t column_of(const Row& header, std::string_view name) {
-  return static_cast<size_t>(std::find(header.begin(), header.end(), name) - header.begin());
-}
-
 // Picture of the windows over time: a line for each queue pair, a mark at each CNP.
 class Plot {
  public:
   // Fails with ENODATA if there is nothing to draw.
-  Result<void> read(const std::vector<Row>& rows) {
+  Result<void> read(const std::vector<CsvRow>& rows) {
     if (rows.empty()) return Error{ENODATA, "the trace is empty"};
-    size_t time = column_of(rows[0], "time_ns"), qp = column_of(rows[0], "qp");
-    size_t window = column_of(rows[0], "new_window"), cnp = column_of(rows[0], "cnp");
+    size_t time = csv_column(rows[0], "time_ns"), qp = csv_column(rows[0], "qp");
+    size_t window = csv_column(rows[0], "new_window"), cnp = csv_column(rows[0], "cnp");
     if (std::max({time, qp, window, cnp}) >= rows[0].size()) {
       return Error{EPROTO, "the trace has other columns than these: time_ns, qp, new_window, cnp"};
     }
     for (size_t i = 1; i < rows.size(); ++i) {
-      const Row& row = rows[i];
+      const CsvRow& row = rows[i];
       if (row[window] == kNoWindow) continue;  // not drawn: without limit
-      double at_ns = std::strtod(std::string(row[time]).c_str(), nullptr);
+      double at_ns = std::strtod(row[time].c_str(), nullptr);
       if (first_ns_ < 0) first_ns_ = at_ns;
-      double size = std::strtod(std::string(row[window]).c_str(), nullptr);
+      double size = std::strtod(row[window].c_str(), nullptr);
       std::string point = fmt::format("{:.6f} {:.3f}\n", (at_ns - first_ns_) / 1e6, size / 1024);
       if (row[cnp] != "0") marks_ += point;
-      lines_[std::atol(std::string(row[qp]).c_str())] += point;
+      lines_[std::atol(row[qp].c_str())] += point;
     }
     if (lines_.empty()) return Error{ENODATA, "the trace has no window to draw"};
     return {};
@@ -150,7 +128,7 @@ Result<void> write_csv(Session& session, const std::string& file, const std::str
 }
 
 Result<void> write_plot(const std::string& device, const std::string& file,
-                        const std::vector<Row>& rows) {
+                        const std::vector<CsvRow>& rows) {
   Plot plot;
   if (Result<void> read = plot.read(rows); !read) return read;
   Result<Replacement> picture = Replacement::of(file, 0644);
@@ -171,7 +149,7 @@ Result<void> trace(Session& session, const std::string& device, const TraceOptio
   }
   session.streams();
   Result<void> done;
-  if (!options.plot.empty()) done = write_plot(device, options.plot, rows_of(*text));
+  if (!options.plot.empty()) done = write_plot(device, options.plot, csv_rows(*text));
   if (done && !options.csv.empty()) done = write_csv(session, options.csv, *text);
   return done;
 }

@@ -16,7 +16,8 @@ fake_tree() {
     ln -s "../../../$pci" "$name/infiniband/mb_$index/device"
     fake_files "$name/infiniband/mb_$index/pcc" mode=soc mode_active=soc algos="aimd dcqcn rttvegas" \
       algo=none state=inactive num_threads=1 interval_us=60 update= load= unload= \
-      plugin_dir="$dir/plugins$index" status= rpc=
+      plugin_dir="$dir/plugins$index" status= rpc= \
+      snapshot=qp,window,cnp,ctrl_count,rtt_ns,rtt_timeouts,rate,pid,comm,algo
     fake_files "$tree/class/net/mango_mgmt$index" host_ip="192.168.$((index + 1))0.1" \
       soc_ip="192.168.$((index + 1))0.2" subnet=24
   done
@@ -53,6 +54,7 @@ fake_qp() {
   mkdir -p "$qp"
   fake_files "$qp" pid="$3" comm="$4" ctrl_count="$5" cnp="$6" window="$7" rtt_ns=12345 rtt_timeouts=0 \
     rate=9870000000 algo=-
+  echo "$2,$7,$6,$5,12345,0,9870000000,$3,$4,-" >>"${qp%/qps/*}/snapshot"
 }
 
 # Does what a daemon would have done because of the command that has just run. Called some hundred times:
