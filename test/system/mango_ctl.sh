@@ -290,6 +290,25 @@ json 2 subnet mango-ctl mgmt net show
 json 0 qp mango-ctl rdma pcc trace mb_0
 python3 -m json.tool <<<"$(mango-ctl --json rdma pcc top mb_0 -n 1)" >/dev/null || fail "top --json"
 
+test_case "the live view fits the terminal, and cuts names only where it is narrow"
+name=an_algorithm_with_a_name_of_31_le
+echo "$name" >"$pcc/algo"
+echo "16777215,4294967294,2,150,99999900,0,400000000000,4194304,fifteen_letters,$name" >>"$pcc/snapshot"
+drawn() {  # COLUMNS: lines of a refresh on a terminal of that width
+  script -qec "stty rows 24 cols $1; $MANGO_CTL --mount $tree rdma pcc top mb_0 -n 1" /dev/null </dev/null |
+    sed 's/\x1b\[[?0-9]*[a-zA-Z]//g; s/\r//g'
+}
+drawn 80 >"$dir/narrow"
+expect 5 "$(grep -c "" "$dir/narrow")" "lines: $(cat "$dir/narrow")"
+expect "" "$(grep -E '.{81}' "$dir/narrow")" "lines of more than 80 characters"
+grep -qE '^mb_0: PCC active, algorithm an_al.*, QPs 3$' "$dir/narrow" || fail "the first line: $(cat "$dir/narrow")"
+grep -qE '^QP .*CALLS/s$' "$dir/narrow" || fail "names: $(cat "$dir/narrow")"
+grep -qE '^16777215 4194304 fif[^ ]* an_a[^ ]* +4294967294 +- +99999.9us +400.00Gb/s +-$' "$dir/narrow" || fail "a line: $(cat "$dir/narrow")"
+drawn 200 >"$dir/wide"
+grep -qE "^16777215 +4194304 +fifteen_letters +$name +4294967294 " "$dir/wide" || fail "a wide terminal: $(cat "$dir/wide")"
+sed -i '$d' "$pcc/snapshot"
+echo aimd >"$pcc/algo"
+
 test_case "the live view shows rates and restores the terminal"
 # The live view: rates between two refreshes; Ctrl-C restores the terminal.
 (

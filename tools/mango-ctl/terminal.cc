@@ -1,5 +1,6 @@
 #include "tools/mango-ctl/terminal.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 
 namespace rocefs {
 namespace {
@@ -30,7 +32,9 @@ bool put(std::string_view text) {
 
 winsize size_of_screen() {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) size = {24, 80, 0, 0};
+  (void)::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+  if (size.ws_row == 0) size.ws_row = 24;  // a serial line does not know
+  if (size.ws_col == 0) size.ws_col = 80;
   return size;
 }
 
@@ -54,14 +58,18 @@ size_t Terminal::lines() const {
   return screen_ ? size_of_screen().ws_row : ~size_t{0};
 }
 
+size_t Terminal::columns() const {
+  return screen_ ? size_of_screen().ws_col : ~size_t{0};
+}
+
 bool Terminal::draw(std::string_view text) {
   if (!screen_) return put(text);
   std::string drawn = "\x1b[H";
-  size_t columns = size_of_screen().ws_col, rows = lines();
+  size_t width = columns(), rows = lines();
   for (size_t row = 0; !text.empty() && row < rows; ++row) {
     size_t end = std::min(text.find('\n'), text.size());
     if (row > 0) drawn += "\r\n";
-    drawn += text.substr(0, std::min(end, columns));
+    fmt::format_to(std::back_inserter(drawn), "{:.{}}", text.substr(0, end), width);
     drawn += "\x1b[K";  // erases the rest of the line
     text.remove_prefix(std::min(end + 1, text.size()));
   }

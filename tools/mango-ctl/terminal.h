@@ -20,6 +20,8 @@ class Terminal {
 
   // Lines of the screen; without a screen no limit.
   size_t lines() const;
+  // Width of the screen; without a screen no limit.
+  size_t columns() const;
   // Draws a whole refresh; false when no reader is left.
   bool draw(std::string_view text);
   // False when a signal came.

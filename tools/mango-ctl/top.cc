@@ -10,6 +10,7 @@
 #include "core/base/kstrto.h"
 #include "tools/mango-ctl/commands.h"
 #include "tools/mango-ctl/pcc.h"
+#include "tools/mango-ctl/table.h"
 #include "tools/mango-ctl/terminal.h"
 
 namespace rocefs {
@@ -75,7 +76,9 @@ std::string rounded(std::optional<double> value) {
 
 std::string rtt_text(const std::string& rtt_ns) {
   uint64_t ns = number(rtt_ns);
-  return ns == 0 ? "-" : fmt::format("{:.1f}us", static_cast<double>(ns) / 1e3);
+  if (ns == 0) return "-";
+  double us = static_cast<double>(ns) / 1e3;
+  return us < 1e5 ? fmt::format("{:.1f}us", us) : fmt::format("{:.1f}ms", us / 1e3);
 }
 
 std::string rate_text(const std::string& rate_bps) {
@@ -83,21 +86,31 @@ std::string rate_text(const std::string& rate_bps) {
   return bps >= 1e9 ? fmt::format("{:.2f}Gb/s", bps / 1e9) : fmt::format("{:.1f}Mb/s", bps / 1e6);
 }
 
-std::string text_of(const std::string& device, const Look& before, const Look& now) {
-  std::string text = fmt::format("{}: PCC {}, algorithm {}, threads {}, interval {} us, QPs {}\n",
-                                 device, now.state, now.algorithm == "none" ? "-" : now.algorithm,
-                                 now.num_threads, now.interval_us, now.active);
-  constexpr auto kRow = "{:<8}{:<9}{:<17}{:<12}{:>11}{:>10}{:>11}{:>12}{:>10}\n";
-  text += fmt::format(fmt::runtime(kRow), "QP", "PID", "PROCESS", "ALGO", "WINDOW", "CNP/s", "RTT",
-                      "RATE", "CALLS/s");
+constexpr TableColumn kTopColumns[] = {
+    {"QP", 8, 7, false, false},   {"PID", 9, 8, false, false},     {"PROCESS", 17, 11, false, true},
+    {"ALGO", 12, 9, false, true}, {"WINDOW", 11, 10, true, false}, {"CNP/s", 10, 7, true, false},
+    {"RTT", 11, 9, true, false},  {"RATE", 12, 10, true, false},   {"CALLS/s", 10, 8, true, false},
+};
+
+// First line; a long name of the algorithm is cut.
+std::string heading(const std::string& device, const Look& now, size_t width) {
+  std::string start = fmt::format("{}: PCC {}, algorithm ", device, now.state);
+  std::string end = fmt::format(", threads {}, interval {} us, QPs {}\n", now.num_threads,
+                                now.interval_us, now.active);
+  size_t others = start.size() + end.size() - 1;
+  std::string algorithm = now.algorithm == "none" ? "-" : now.algorithm;
+  return start + algorithm.substr(0, width > others ? width - others : 1) + end;
+}
+
+std::string text_of(const std::string& device, const Look& before, const Look& now, size_t width) {
+  std::vector<std::vector<std::string>> rows;
   for (const QpFiles& qp : now.qps) {
-    text +=
-        fmt::format(fmt::runtime(kRow), qp.qp, qp.pid, qp.comm, qp.algo,
-                    qp.window == kNoWindow ? "unlimited" : qp.window,
-                    rounded(per_second(before, now, qp, &QpFiles::cnp)), rtt_text(qp.rtt_ns),
-                    rate_text(qp.rate), rounded(per_second(before, now, qp, &QpFiles::ctrl_count)));
+    rows.push_back(
+        {qp.qp, qp.pid, qp.comm, qp.algo, qp.window == kNoWindow ? "unlimited" : qp.window,
+         rounded(per_second(before, now, qp, &QpFiles::cnp)), rtt_text(qp.rtt_ns),
+         rate_text(qp.rate), rounded(per_second(before, now, qp, &QpFiles::ctrl_count))});
   }
-  return text;
+  return heading(device, now, width) + table_text(kTopColumns, rows, width);
 }
 
 Json number_or_null(std::optional<double> value) {
@@ -130,8 +143,8 @@ Result<void> watch(Session& session, const std::string& device, const TopOptions
     size_t room = terminal.lines();
     Result<Look> now = look_at(session.tree(), device, room > kHeading ? room - kHeading : 0);
     if (!now) return now.error();
-    std::string text =
-        session.json() ? json_of(device, before, *now) : text_of(device, before, *now);
+    std::string text = session.json() ? json_of(device, before, *now)
+                                      : text_of(device, before, *now, terminal.columns());
     if (!session.json() && !::isatty(STDOUT_FILENO) && i > 0) text = "\n" + text;
     if (!terminal.draw(text)) return {};
     before = std::move(*now);
@@ -166,7 +179,8 @@ std::vector<Command> top_commands() {
           .summary = "Watch the queue pairs until Ctrl-C",
           .manual =
               "Windows, CNPs, RTTs and rates of the active queue pairs are refreshed; a refresh is "
-              "plain text where stdout is no terminal. Rates are per second of the device's clock.",
+              "plain text where stdout is no terminal. Names are cut where the terminal is "
+              "narrow. Rates are per second of the device's clock.",
           .examples = {"rdma pcc top mb_0", "rdma pcc top mb_0 --interval 0.2",
                        "rdma pcc top mb_0 -n 2 | tail -n 20"},
           .arguments = {one_device<TopOptions>(),
