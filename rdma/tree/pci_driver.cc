@@ -5,6 +5,7 @@
 
 #include "core/base/kstrto.h"
 #include "core/tree/function_file.h"
+#include "core/tree/knob_file.h"
 #include "core/tree/trigger.h"
 #include "rdma/nic/device.h"
 
@@ -13,7 +14,8 @@ namespace {
 
 constexpr TriggerRow kBind{
     "bind", "PCI ADDRESS",
-    "binds the driver: the device appears, with the defaults of its own knobs"};
+    "binds the driver: the device appears, with the defaults of its own knobs; where the unbind "
+    "ended PCC, cfr/enable is what it was before PCC"};
 constexpr TriggerRow kUnbind{
     "unbind", "PCI ADDRESS",
     "unbinds the driver: the device's flows end, and its open files answer ENODEV"};
@@ -118,6 +120,22 @@ void PciDriver::when_settled(size_t first, Task done) {
   });
 }
 
+void PciDriver::keep_cfr(DeviceFiles& files) {
+  cfr_.erase(&files);
+  if (!files.device().cfr().shown_as_controlled()) return;
+  auto enable = find_knob(tree_, files.directory() + "/cfr/enable");
+  if (enable) cfr_.emplace(&files, enable->set()->value(enable->index()));
+}
+
+void PciDriver::return_cfr(DeviceFiles& files, Task done) {
+  auto kept = cfr_.extract(&files);
+  auto enable = kept ? find_knob(tree_, files.directory() + "/cfr/enable") : nullptr;
+  if (!enable) return done();
+  // A refusal: a program has taken the windows already, and CFR has its default.
+  store_knobs(engine_, {{enable->set(), enable->index(), std::move(kept.mapped()), ""}},
+              [done = std::move(done)](Result<Moment>) mutable { done(); });
+}
+
 // The core acts first: if it refuses, nothing has changed. The store is answered when all has
 // settled.
 void PciDriver::change(const std::string& address, bool bind, Answer<void> answer) {
@@ -131,6 +149,7 @@ void PciDriver::change(const std::string& address, bool bind, Answer<void> answe
                        : errorf(ENODEV, "{} is not bound", address));
   }
   Device& device = files.device();
+  if (!bind) keep_cfr(files);
   engine_.call<void>(
       [&device, bind]() -> Result<void> {
         bind ? device.arrive() : device.leave();
@@ -139,10 +158,13 @@ void PciDriver::change(const std::string& address, bool bind, Answer<void> answe
       [this, &files, bind, finish = std::move(finish)](Result<void> result) mutable {
         if (!result) return finish(std::move(result));
         bind ? this->bind(files) : unbind(files);
-        when_settled(0, [this, &files, bind, finish = std::move(finish)]() mutable {
-          note(files, bind);
-          finish({});
-        });
+        auto settle = [this, &files, bind, finish = std::move(finish)]() mutable {
+          when_settled(0, [this, &files, bind, finish = std::move(finish)]() mutable {
+            note(files, bind);
+            finish({});
+          });
+        };
+        bind ? return_cfr(files, std::move(settle)) : settle();
       });
 }
 

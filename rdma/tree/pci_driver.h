@@ -42,6 +42,10 @@ class PciDriver {
   void change(const std::string& address, bool bind, Answer<void> answer);
   void next();
   void note(const DeviceFiles& files, bool bound);
+  // Remember cfr/enable of a device that PCC has the windows of, before it leaves, and set it again
+  // after it is back: the end of PCC returns it.
+  void keep_cfr(DeviceFiles& files);
+  void return_cfr(DeviceFiles& files, Task done);
   void bind(DeviceFiles& files);
   void unbind(DeviceFiles& files);
   void when_settled(size_t first, Task done);
@@ -53,7 +57,8 @@ class PciDriver {
   // One change at a time, in the order of the stores.
   std::deque<Task> waiting_;
   bool changing_ = false;
-  Unbound unbound_;  // without changes that are not answered yet
+  std::map<const DeviceFiles*, KnobValue> cfr_;  // of unbound devices
+  Unbound unbound_;                              // without changes that are not answered yet
 };
 
 }  // namespace rocefs

@@ -238,6 +238,26 @@ TEST_CASE("pcc files: a mode takes effect when the driver binds the device again
   start(cards);  // host mode runs as well
 }
 
+TEST_CASE("pcc files: after a reload of the driver that ended PCC, CFR is what it was before") {
+  Cards cards;
+  const std::string enable = "class/infiniband/mb_0/cfr/enable";
+  for (const char* before : {"1", "0"}) {
+    REQUIRE(cards.store(enable, before) == "ok");
+    start(cards);
+    CHECK(cards.read(enable) == "0");
+    cards.bind(false);
+    cards.bind(true);
+    CHECK(cards.read("state") == "inactive");
+    CHECK(cards.read(enable) == before);
+    CHECK(cards.cfr_acts() == (before[0] == '1'));
+  }
+  // Without PCC each knob has its default.
+  REQUIRE(cards.store(enable, "1") == "ok");
+  cards.bind(false);
+  cards.bind(true);
+  CHECK(cards.read(enable) == "0");
+}
+
 TEST_CASE("pcc files: a management link has both addresses in one subnet, or neither") {
   Cards cards;
   CHECK(cards.read("class/net/mango_mgmt0/host_ip") == "192.168.10.1");
