@@ -36,6 +36,7 @@ struct Argument {
   std::vector<std::string> choices = {};
   bool tree_decides = false;  // other values reach the tree, which refuses with a reason
   bool optional = false;      // only for positional arguments; options always are
+  bool may_be_empty = false;  // an option to which an empty word is a value
   bool alternative = false;   // exactly one of a command's alternatives must be given
   std::string (*check)(const std::string& value) = nullptr;  // reason of a refusal; empty: accepted
 

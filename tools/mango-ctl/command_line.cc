@@ -12,6 +12,16 @@ namespace {
 
 constexpr const char* kVersion = "mango-ctl 0.1.0 (rocefs)";
 
+// Refuses the empty word of a script's variable that is not set, which would read as an option that
+// is not given.
+void want_value(CLI::Option* option, const std::string& name) {
+  option->check(CLI::Validator(
+      [](const std::string& text) {
+        return std::string(text.empty() ? "a value is wanted, not an empty word" : "");
+      },
+      "", name));
+}
+
 CLI::Option* add_argument(CLI::App& word, const Argument& argument, const Target& target) {
   CLI::Option* option = std::visit(
       [&](auto* value) -> CLI::Option* {
@@ -24,6 +34,9 @@ CLI::Option* add_argument(CLI::App& word, const Argument& argument, const Target
       target);
   option->type_name(argument.value);
   if (argument.positional()) option->required(!argument.optional);
+  if (!argument.positional() && !argument.flag() && !argument.may_be_empty) {
+    want_value(option, argument.name);
+  }
   if (!argument.choices.empty() && !argument.tree_decides) {
     option->check(CLI::IsMember(argument.choices));
   }
@@ -68,7 +81,7 @@ void CommandLine::add_row(CLI::App& word, const Command& row) {
     return help_of(table_, row);
   });
   word.set_help_flag("-h,--help");
-  word.add_option("--mount", mount_)->type_name("DIR")->take_last();
+  want_value(word.add_option("--mount", mount_)->type_name("DIR")->take_last(), "--mount");
   word.add_flag("--json", json_);
   if (row.noun()) {
     word.require_subcommand(1);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "core/base/kstrto.h"
 #include "tools/mango-ctl/child.h"
 #include "tools/mango-ctl/commands.h"
 #include "tools/mango-ctl/csv.h"
@@ -159,6 +160,10 @@ std::string check_picture(const std::string& file) {
   return good ? "" : fmt::format("{}: FILE.png or FILE.svg is wanted", file);
 }
 
+std::string check_lines(const std::string& text) {
+  return kstrtou64(text, 10) ? "" : fmt::format("'{}': a number of lines is wanted", text);
+}
+
 void run_trace(Session& session, const TraceOptions& options) {
   session.each_device(options.device,
                       [&](const std::string& name) { return trace(session, name, options); });
@@ -178,7 +183,10 @@ std::vector<Command> trace_commands() {
                        "rdma pcc trace mb_0 --csv trace.csv --plot trace.svg"},
           .arguments = {one_device<TraceOptions>(),
                         {&TraceOptions::count,
-                         {.name = "-n,--count", .value = "N", .help = "lines of the table"}},
+                         {.name = "-n,--count",
+                          .value = "N",
+                          .help = "lines of the table",
+                          .check = check_lines}},
                         {&TraceOptions::csv,
                          {.name = "--csv",
                           .value = "FILE",
