@@ -27,6 +27,23 @@ std::optional<uint32_t> parse_ipv4(const std::string& text) {
   return ntohl(address.s_addr);
 }
 
+// Kind of an address that no host has, whatever its network; empty for others.
+std::string_view unusable(uint32_t address) {
+  if (address == INADDR_ANY) return "the unspecified address";
+  if (address == INADDR_BROADCAST) return "the broadcast address";
+  if (address >> 24 == IN_LOOPBACKNET) return "a loopback address";
+  if (IN_MULTICAST(address)) return "a multicast address";
+  return {};
+}
+
+// Kind of an address that no host of a network has; empty for others.
+std::string_view unusable_in_network(uint32_t address, uint64_t bits) {
+  const uint32_t host_bits = ~uint32_t{0} >> bits;
+  if ((address & host_bits) == 0) return "the address of the network itself";
+  if ((address & host_bits) == host_bits) return "the broadcast address of its network";
+  return {};
+}
+
 // Subnet by index, in the private networks of RFC 1918; an octet ends at 255.
 std::string network_of(size_t index) {
   constexpr size_t kTens = 25, kOctet = 256;
@@ -58,9 +75,14 @@ Result<void> Mgmt::check(std::span<const KnobValue> proposed) const {
   auto is_empty = [](const KnobValue& value) { return std::get<std::string>(value).empty(); };
   if (std::all_of(proposed.begin(), proposed.end(), is_empty)) return {};
   for (size_t index : {kHost, kSoc}) {
-    if (parse_ipv4(text_of(proposed, index))) continue;
-    return errorf(EINVAL, "{} '{}' is no IPv4 address", kMgmtKnobs[index].path,
-                  text_of(proposed, index));
+    const std::string& text = text_of(proposed, index);
+    std::optional<uint32_t> address = parse_ipv4(text);
+    if (!address) {
+      return errorf(EINVAL, "{} '{}' is no IPv4 address", kMgmtKnobs[index].path, text);
+    }
+    if (std::string_view kind = unusable(*address); !kind.empty()) {
+      return errorf(EINVAL, "{} {} is {}", kMgmtKnobs[index].path, text, kind);
+    }
   }
   uint32_t host = *parse_ipv4(text_of(proposed, kHost));
   uint32_t soc = *parse_ipv4(text_of(proposed, kSoc));
@@ -72,6 +94,11 @@ Result<void> Mgmt::check(std::span<const KnobValue> proposed) const {
   if ((host ^ soc) >> (32 - *bits) != 0) {
     return errorf(EINVAL, "host_ip {} and soc_ip {} are not in one subnet of {} bits",
                   text_of(proposed, kHost), text_of(proposed, kSoc), *bits);
+  }
+  for (auto [index, address] : {std::pair{kHost, host}, {kSoc, soc}}) {
+    std::string_view kind = unusable_in_network(address, *bits);
+    if (kind.empty()) continue;
+    return errorf(EINVAL, "{} {} is {}", kMgmtKnobs[index].path, text_of(proposed, index), kind);
   }
   return {};
 }

@@ -32,7 +32,7 @@ class Mgmt final : public KnobOwner {
   // EHOSTUNREACH without addresses.
   Result<void> reachable() const;
 
-  // Accepts empty addresses, or two different ones of one subnet; else EINVAL.
+  // Accepts empty addresses, or two of one subnet that its hosts can have; else EINVAL.
   Result<void> check(std::span<const KnobValue> proposed) const override;
   void apply(std::span<const KnobValue>) override {}
 

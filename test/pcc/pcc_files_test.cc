@@ -273,13 +273,39 @@ TEST_CASE("pcc files: a management link has both addresses in one subnet, or nei
     CHECK(cards.store(kLink + std::string(name), text) == "EINVAL");
   }
   CHECK(cards.store("class/net/mango_mgmt0/subnet", "30") == "ok");
-  CHECK(cards.store("class/net/mango_mgmt0/host_ip", "192.168.10.3") == "ok");
   const std::string in = "class/net/mango_mgmt0/";
   CHECK(set(cards, in + "host_ip=10.0.0.1 " + in + "soc_ip=10.1.0.1") == "EINVAL");
-  CHECK(cards.read("class/net/mango_mgmt0/host_ip") == "192.168.10.3");
+  CHECK(cards.read("class/net/mango_mgmt0/host_ip") == "192.168.10.1");
   CHECK(set(cards, in + "host_ip=10.0.0.1 " + in + "soc_ip=10.1.0.1 " + in + "subnet=8") == "ok");
   cards.bind(false);
   CHECK(cards.read("class/net/mango_mgmt0/soc_ip") == "10.1.0.1");
+}
+
+TEST_CASE("pcc files: a management link refuses addresses that no host can have") {
+  Cards cards;
+  const std::pair<const char*, const char*> refused[] = {
+      {"192.168.10.0", "the address of the network itself"},
+      {"192.168.10.255", "the broadcast address of its network"},
+      {"255.255.255.255", "the broadcast address"},
+      {"0.0.0.0", "the unspecified address"},
+      {"127.0.0.1", "a loopback address"},
+      {"224.0.0.1", "a multicast address"},
+      {"239.255.255.255", "a multicast address"}};
+  for (const char* name : {"host_ip", "soc_ip"}) {
+    for (auto [address, reason] : refused) {
+      CHECK(cards.store(kLink + std::string(name), address) == "EINVAL");
+      CHECK(cards.why == fmt::format("{} {} is {}", name, address, reason));
+    }
+  }
+  CHECK(cards.store("class/net/mango_mgmt0/host_ip", "192.168.10.254") == "ok");
+  // The ends of a smaller network within the former one.
+  const std::string in = kLink;
+  CHECK(set(cards, in + "host_ip=192.168.10.4 " + in + "soc_ip=192.168.10.6 " + in + "subnet=30") ==
+        "EINVAL");
+  CHECK(set(cards, in + "host_ip=192.168.10.5 " + in + "soc_ip=192.168.10.7 " + in + "subnet=30") ==
+        "EINVAL");
+  CHECK(set(cards, in + "host_ip=192.168.10.5 " + in + "soc_ip=192.168.10.6 " + in + "subnet=30") ==
+        "ok");
 }
 
 TEST_CASE("pcc files: without addresses no order reaches the card, except in host mode") {

@@ -63,6 +63,10 @@ Result<std::string> read_all(int fd, const std::string& path) {
   }
 }
 
+std::string last_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 // One write(2); the errno, nothing if all was taken.
 std::optional<int> write_once(int fd, std::string_view text) {
   ssize_t size = ::write(fd, text.data(), text.size());
@@ -159,13 +163,16 @@ Result<void> NicTree::store(const std::string& path, std::string_view text) cons
 Result<void> NicTree::store_together(const std::vector<Assignment>& assignments) const {
   Result<void> stored = store(kDebug + "/set", format_assignments(assignments));
   if (stored) return stored;
-  // The knob's name, once, is enough: the command line named its directory.
+  // The knob's name, once, is enough: the command line named its directory. A reason that begins
+  // with another's is about that one.
   Error why = stored.error();
   for (const Assignment& one : assignments) {
     if (!why.reason.starts_with(one.path + ": ")) continue;
-    std::string name = one.path.substr(one.path.rfind('/') + 1);
     why.reason.erase(0, one.path.size() + 2);
-    if (!why.reason.starts_with(name + " ")) why.reason.insert(0, name + ": ");
+    bool named = std::any_of(assignments.begin(), assignments.end(), [&](const Assignment& any) {
+      return why.reason.starts_with(last_name(any.path) + " ");
+    });
+    if (!named) why.reason.insert(0, last_name(one.path) + ": ");
     break;
   }
   return why;
