@@ -14,6 +14,7 @@ constexpr mango_pcc_param_t kParameters[] = {
     REGISTER_UINT32_PARAM(Aimd, alpha),
     REGISTER_DOUBLE_PARAM(Aimd, beta),
 };
+constexpr ParameterRule kRules[] = {{"beta", 0, 1}};
 
 mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
   auto& aimd = *static_cast<Aimd*>(block);
@@ -34,7 +35,7 @@ PccAlgorithm aimd_algorithm() {
           .event = call,
           .metrics = MANGO_PCC_METRIC_CNP,
           .initial = block_of(Aimd{}),
-          .parameters = parameters_of(kParameters)};
+          .parameters = parameters_of(kParameters, kRules)};
 }
 
 }  // namespace rocefs

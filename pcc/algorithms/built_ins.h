@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "pcc/api/algorithm.h"
@@ -38,7 +40,18 @@ std::vector<uint8_t> block_of(const Parameters& parameters) {
   auto* bytes = reinterpret_cast<const uint8_t*>(&parameters);
   return {bytes, bytes + sizeof parameters};
 }
-std::vector<PccAlgorithm::Parameter> parameters_of(std::span<const mango_pcc_param_t> rows);
+// Bounds of a parameter, beyond which its description in the vendor's reference makes no sense.
+struct ParameterRule {
+  std::string_view name;
+  double min = -std::numeric_limits<double>::infinity();
+  double max = std::numeric_limits<double>::infinity();
+  std::string_view not_above = {};  // name of the parameter that bounds it; empty: none
+};
+constexpr ParameterRule at_most(std::string_view name, std::string_view other) {
+  return {.name = name, .not_above = other};
+}
+std::vector<PccAlgorithm::Parameter> parameters_of(std::span<const mango_pcc_param_t> rows,
+                                                   std::span<const ParameterRule> rules = {});
 
 // Rounds down to octets, clipped to the range of uint32_t; 0 for NaN and negative numbers.
 inline uint32_t whole_window(double window) {

@@ -12,7 +12,7 @@ struct Dcqcn {
   uint32_t wai = 0x50;
   double g = 0.0625;
   uint32_t max_fast_steps = 3;
-  uint32_t mode = 1;  // 0 deterministic, others probabilistic
+  uint32_t mode = 1;  // 0 deterministic, 1 probabilistic
   uint32_t threshold = 0;
   uint32_t max_window = 0x80000;
   uint32_t min_window = 0x1000;
@@ -31,6 +31,11 @@ constexpr mango_pcc_param_t kParameters[] = {
     REGISTER_UINT32_PARAM(Dcqcn, threshold),
     REGISTER_UINT32_PARAM(Dcqcn, max_window),
     REGISTER_UINT32_PARAM(Dcqcn, min_window),
+};
+constexpr ParameterRule kRules[] = {
+    {"g", 0, 1},
+    {"mode", 0, 1},
+    at_most("min_window", "max_window"),
 };
 
 void cut(Dcqcn& dcqcn, double g) {
@@ -80,7 +85,7 @@ PccAlgorithm dcqcn_algorithm() {
           .event = call,
           .metrics = MANGO_PCC_METRIC_CNP,
           .initial = block_of(Dcqcn{}),
-          .parameters = parameters_of(kParameters)};
+          .parameters = parameters_of(kParameters, kRules)};
 }
 
 }  // namespace rocefs

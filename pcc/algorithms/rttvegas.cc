@@ -27,6 +27,11 @@ constexpr mango_pcc_param_t kParameters[] = {
     REGISTER_UINT32_PARAM(RttVegas, mss),        REGISTER_DOUBLE_PARAM(RttVegas, d_factor),
     REGISTER_UINT32_PARAM(RttVegas, min_window), REGISTER_UINT32_PARAM(RttVegas, max_window),
 };
+constexpr ParameterRule kRules[] = {
+    {"d_factor", 0, 1},
+    at_most("alpha", "beta"),
+    at_most("min_window", "max_window"),
+};
 
 // Window after a round trip.
 double adjusted(RttVegas& vegas, double window, uint64_t rtt_ns) {
@@ -67,7 +72,7 @@ PccAlgorithm rttvegas_algorithm() {
           .event = call,
           .metrics = MANGO_PCC_METRIC_RTT,
           .initial = block_of(RttVegas{}),
-          .parameters = parameters_of(kParameters)};
+          .parameters = parameters_of(kParameters, kRules)};
 }
 
 }  // namespace rocefs

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@ struct PccAlgorithm {
     std::string name;
     mango_pcc_param_type_e type;
     size_t offset;
+    // Bounds of values that are set from outside.
+    double min = -std::numeric_limits<double>::infinity();
+    double max = std::numeric_limits<double>::infinity();
+    std::string not_above = {};  // name of a parameter whose value is the upper bound; empty: none
   };
   std::string name;  // may be empty in a user's program
   std::string desc;

@@ -126,6 +126,26 @@ Result<ParameterValue> parse_parameter(mango_pcc_param_type_e type, std::string_
   return Error{EINVAL, "a parameter of no known type"};
 }
 
+double parameter_number(mango_pcc_param_type_e type, const void* value) {
+  switch (type) {
+    case MANGO_PCC_PARAM_TYPE_UINT32:
+      return read<uint32_t>(value);
+    case MANGO_PCC_PARAM_TYPE_INT32:
+      return read<int32_t>(value);
+    case MANGO_PCC_PARAM_TYPE_UINT64:
+      return static_cast<double>(read<uint64_t>(value));
+    case MANGO_PCC_PARAM_TYPE_INT64:
+      return static_cast<double>(read<int64_t>(value));
+    case MANGO_PCC_PARAM_TYPE_DOUBLE:
+      return read<double>(value);
+    case MANGO_PCC_PARAM_TYPE_FLOAT:
+      return read<float>(value);
+    case MANGO_PCC_PARAM_TYPE_BOOL:
+      return read<uint8_t>(value) ? 1 : 0;
+  }
+  return 0;
+}
+
 std::string format_parameter(mango_pcc_param_type_e type, const void* value) {
   switch (type) {
     case MANGO_PCC_PARAM_TYPE_UINT32:

@@ -45,6 +45,12 @@ Result<std::vector<Place>> parse(const PccAlgorithm& algorithm,
     Result<void> kept =
         keep(change.name, parse_parameter(parameter->type, change.value), place.value);
     if (!kept) return kept.error();
+    double number = parameter_number(parameter->type, place.value.bytes.data());
+    if (number < parameter->min || number > parameter->max) {
+      return errorf(ERANGE, "{}: {} is outside {} to {}", change.name,
+                    format_parameter(parameter->type, place.value.bytes.data()), parameter->min,
+                    parameter->max);
+    }
     places.push_back(place);
   }
   return places;
@@ -54,6 +60,21 @@ void write(std::span<const Place> places, uint8_t* block) {
   for (const Place& place : places) {
     std::memcpy(block + place.offset, place.value.bytes.data(), place.value.size);
   }
+}
+
+// Checks parameters against those that bound them, after the changes.
+Result<void> check_pairs(const PccAlgorithm& algorithm, std::span<const Place> places) {
+  std::vector<uint8_t> block = algorithm.initial;
+  write(places, block.data());
+  for (const PccAlgorithm::Parameter& lower : algorithm.parameters) {
+    const PccAlgorithm::Parameter* upper = find_parameter(algorithm, lower.not_above);
+    if (!upper) continue;
+    const uint8_t *low = block.data() + lower.offset, *high = block.data() + upper->offset;
+    if (parameter_number(lower.type, low) <= parameter_number(upper->type, high)) continue;
+    return errorf(EINVAL, "{} {} is above {} {}", lower.name, format_parameter(lower.type, low),
+                  upper->name, format_parameter(upper->type, high));
+  }
+  return {};
 }
 
 }  // namespace
@@ -92,6 +113,7 @@ Result<void> PccController::update(unsigned slot, std::span<const Change> change
   if (!algorithm) return no_algorithm(slot);
   Result<std::vector<Place>> places = parse(*algorithm, changes);
   if (!places) return places.error();
+  if (Result<void> checked = check_pairs(*algorithm, *places); !checked) return checked;
   PollersLocked locked(state_->run.get(), state_->pollers);
   for (const Change& change : changes) algorithm->settings[change.name] = change.value;
   write(*places, algorithm->initial.data());

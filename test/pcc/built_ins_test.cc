@@ -3,8 +3,10 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
 
 #include "core/base/rng.h"
+#include "pcc/api/parameter.h"
 #include "test/pcc/pages.h"
 
 using namespace rocefs;
@@ -29,6 +31,18 @@ struct Rig {
   void set(const char* name, const char* value) {
     PccController::Change change{name, value};
     REQUIRE(world.controller.update(slot, {&change, 1}));
+  }
+  // Sets a value out of its range, as a program's walk can.
+  void force(std::string_view name, std::string_view text) {
+    auto wanted = std::pair{name, text};
+    auto write = [](const char* present, mango_pcc_param_type_e type, void* at, void* data) {
+      const auto& change = *static_cast<decltype(wanted)*>(data);
+      if (change.first != present) return;
+      Result<ParameterValue> value = parse_parameter(type, change.second);
+      REQUIRE(value);
+      std::memcpy(at, value->bytes.data(), value->size);
+    };
+    REQUIRE(world.controller.walk(slot, write, &wanted, 1) == MANGO_STATUS_OK);
   }
   // Window after a call with `cnps` CNPs.
   uint32_t step(uint64_t cnps) {
@@ -73,7 +87,7 @@ TEST_CASE("aimd: a CNP multiplies the window by beta, its absence adds alpha, th
   CHECK(rig.step(1) == 1024);
   CHECK(rig.step(0) == 1031);
   for (const char* beta : {"-1", "1e300"}) {
-    rig.set("beta", beta);
+    rig.force("beta", beta);
     CHECK(rig.step(1) == (beta[0] == '-' ? 1024 : 0xfffffffe));
   }
   CHECK(rig.step(0) == 0xfffffffe);
@@ -183,7 +197,7 @@ TEST_CASE("dcqcn: nonsensical settings keep the window within its limits") {
                                                         {"max_fast_steps", "0xffffffff"}}) {
     INFO(name << "=" << value);
     Rig rig("dcqcn");
-    rig.set(name, value);
+    rig.force(name, value);
     for (int i = 0; i < 100; ++i) {
       uint32_t window = rig.step(i % 5 == 0);
       CHECK(window >= 4096);
@@ -191,7 +205,7 @@ TEST_CASE("dcqcn: nonsensical settings keep the window within its limits") {
     }
   }
   Rig rig("dcqcn");
-  rig.set("min_window", "0x100000");
+  rig.force("min_window", "0x100000");
   CHECK(rig.step(1) == 0x100000);  // min_window wins
 }
 

@@ -165,3 +165,42 @@ TEST_CASE("parameters: a parameter is registered once, within the block, with a 
   }
   CHECK(add("one_more", u32, 0) == MANGO_STATUS_LIMIT);
 }
+
+TEST_CASE("parameters: those of built-in algorithms have ranges, and a minimum below its maximum") {
+  PccWorld world;
+  add_built_ins(world.controller);
+  auto slot_of = [&](std::string_view name) {
+    for (unsigned slot = 0; slot < kBuiltIns; ++slot) {
+      if (world.controller.algorithm(slot)->name == name) return slot;
+    }
+    return kBuiltIns;
+  };
+  struct Row {
+    const char* algorithm;
+    Changes changes;
+    int code;
+    const char* reason;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"dcqcn", {{"g", "2"}}, ERANGE, "g: 2 is outside 0 to 1"},
+           {"dcqcn", {{"g", "-0.5"}}, ERANGE, "g: -0.5 is outside 0 to 1"},
+           {"dcqcn", {{"g", "1"}}, 0, ""},
+           {"dcqcn", {{"wai", "5"}, {"mode", "7"}}, ERANGE, "mode: 7 is outside 0 to 1"},
+           {"dcqcn",
+            {{"wai", "5"}, {"min_window", "0x80001"}},
+            EINVAL,
+            "min_window 524289 is above max_window 524288"},
+           {"dcqcn", {{"max_window", "4095"}}, EINVAL, "min_window 4096 is above max_window 4095"},
+           {"dcqcn", {{"max_window", "0"}, {"min_window", "0"}}, 0, ""},
+           {"dcqcn", {{"min_window", "600000"}, {"max_window", "600000"}}, 0, ""},
+           {"aimd", {{"beta", "1.5"}}, ERANGE, "beta: 1.5 is outside 0 to 1"},
+           {"rttvegas", {{"d_factor", "1.01"}}, ERANGE, "d_factor: 1.01 is outside 0 to 1"},
+           {"rttvegas", {{"alpha", "16385"}}, EINVAL, "alpha 16385 is above beta 16384"},
+           {"rttvegas", {{"max_window", "1"}}, EINVAL, "min_window 4096 is above max_window 1"}}) {
+    INFO(row.algorithm << " " << row.changes[0].name << "=" << row.changes[0].value);
+    Result<void> result = world.controller.update(slot_of(row.algorithm), row.changes);
+    CHECK((result ? 0 : result.error().code) == row.code);
+    CHECK((result ? "" : result.error().reason) == row.reason);
+  }
+  CHECK(*world.controller.value(slot_of("dcqcn"), "wai") == "80");
+}
