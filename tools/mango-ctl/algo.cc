@@ -10,6 +10,7 @@
 #include "core/base/text.h"
 #include "tools/mango-ctl/child.h"
 #include "tools/mango-ctl/commands.h"
+#include "tools/mango-ctl/include_directory.h"
 #include "tools/mango-ctl/pcc.h"
 #include "tools/mango-ctl/text_file.h"
 
@@ -46,17 +47,6 @@ Result<void> load_one(Session& session, const std::string& name, bool force) {
   }
   if (reason.empty()) return done;
   return Error{ENOEXEC, reason};
-}
-
-// Directory of libmango.h; empty: left to the compiler. In the build tree and where it is installed
-// the directory stands beside that of this program.
-std::string include_directory() {
-  const char* named = std::getenv("MANGO_INCLUDE");
-  if (named && *named) return named;
-  std::error_code failed;
-  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", failed);
-  std::filesystem::path beside = program.parent_path().parent_path() / "include";
-  return std::filesystem::exists(beside / "libmango.h", failed) ? beside.string() : "";
 }
 
 // Runs $CXX, which may contain options, or else the first compiler that exists.

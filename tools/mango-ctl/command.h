@@ -66,6 +66,7 @@ struct Command {
   std::vector<std::string> examples = {};  // without "mango-ctl" in front
   std::vector<Argument> arguments = {};
   std::function<Call()> prepare = {};  // empty for a noun, which other words must follow
+  bool uses_tree = true;               // false: works without a mount
 
   bool noun() const { return !prepare; }
   std::string word() const;    // the last of the path
@@ -93,6 +94,7 @@ struct CommandOf {
   std::vector<std::string> examples;
   std::vector<ArgumentOf<Options>> arguments = {};
   void (*run)(Session&, const Options&);
+  bool uses_tree = true;
 
   operator Command() const {
     auto prepare = [rows = arguments, function = run] {
@@ -104,7 +106,7 @@ struct CommandOf {
       }
       return call;
     };
-    Command command{path, summary, manual, examples, {}, prepare};
+    Command command{path, summary, manual, examples, {}, prepare, uses_tree};
     Call unused = prepare();
     for (size_t i = 0; i < arguments.size(); ++i) {
       command.arguments.push_back(arguments[i].about);

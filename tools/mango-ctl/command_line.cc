@@ -98,7 +98,10 @@ void CommandLine::add_row(CLI::App& word, const Command& row) {
     names += (names.empty() ? "" : " or ") + argument.spellings().front();
   }
   if (!alternatives.empty()) exclude_each_other(word, alternatives, names);
-  word.callback([this, run = std::move(call.run)] { chosen_ = run; });
+  word.callback([this, run = std::move(call.run), uses_tree = row.uses_tree] {
+    chosen_ = run;
+    uses_tree_ = uses_tree;
+  });
 }
 
 int CommandLine::run(int argc, char** argv) {
@@ -113,7 +116,7 @@ int CommandLine::run(int argc, char** argv) {
                                       : std::string(asked.what()));
     return kUsage;
   }
-  Result<NicTree> tree = NicTree::find(mount_);
+  Result<NicTree> tree = uses_tree_ ? NicTree::find(mount_) : NicTree::none();
   if (!tree) {
     complain(tree.error().reason);
     return kFailed;

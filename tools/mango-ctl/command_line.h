@@ -27,6 +27,7 @@ class CommandLine {
   std::string mount_;
   bool json_ = false;
   std::function<void(Session&)> chosen_;
+  bool uses_tree_ = true;  // that command does
 };
 
 }  // namespace rocefs

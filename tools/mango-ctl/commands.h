@@ -14,6 +14,7 @@ namespace rocefs {
 #define ROCEFS_COMMAND_FILES(ROW) \
   ROW(features)                   \
   ROW(pcc)                        \
+  ROW(new)                        \
   ROW(algo)                       \
   ROW(run)                        \
   ROW(status)                     \

@@ -16,6 +16,8 @@ class NicTree {
   // Tree at `wanted`, else at $ROCEFS_MOUNT, else at $SYSFS_PATH or /sys if one is there, else the
   // only one that is mounted. The error tells what was found instead.
   static Result<NicTree> find(const std::string& wanted);
+  // For commands that use no tree: every call fails.
+  static NicTree none() { return NicTree("/dev/null"); }
 
   // Paths are relative to the root of the tree, without a leading slash. Errors are those of the
   // system calls, and name the path where the daemon gave no reason of its own.
