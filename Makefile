@@ -212,7 +212,7 @@ $(BUILD)/train/rocefs: $(call objects,$(ROCEFS_ROOMS)) $(PACKET_ROOMS:%=$(BUILD)
 $(BUILD)/train/profile: $(BUILD)/train/rocefs $(PROFILED_SCENARIOS:%=tools/scenarios/%.ini)
 	@rm -f $(PACKET_ROOMS:%=$(BUILD)/train/%/unit.gcda)
 	for one in $(PROFILED_SCENARIOS); do $< sim tools/scenarios/$$one.ini >$@.log 2>&1 || [ $$? = 1 ] || { cat $@.log >&2; exit 1; }; done
-	@$(foreach room,$(PACKET_ROOMS),cp $(BUILD)/train/$(room)/unit.gcda $(BUILD)/$(room)/unit.gcda 2>/dev/null || true;)
+	@$(foreach room,$(PACKET_ROOMS),cp $(BUILD)/train/$(room)/unit.gcda $(BUILD)/$(room)/unit.gcda &&) true
 	@touch $@
 
 # Plugins find the functions of libmango.h in it, whether it calls them itself or not.

@@ -69,6 +69,8 @@ class PccBackend {
   };
   virtual void start(const Run& run, Answer<void> answer) = 0;
   virtual void stop(Answer<void> answer) = 0;
+  // Lets a debugger hold the process that holds plugins: nothing times out while one is attached.
+  virtual void set_debug(bool on) = 0;
   virtual void set_interval(unsigned interval_us, Answer<void> answer) = 0;
   // Sets values, given as text; answers all parameters of the slot afterwards.
   using Assignments = std::vector<std::pair<std::string, std::string>>;

@@ -75,6 +75,11 @@ void CardBackend::stop(Answer<void> answer) {
   ask_done(CardOrder::Stop{}, std::move(stopped));
 }
 
+void CardBackend::set_debug(bool on) {
+  if (std::exchange(debug_, on) == on || !process_) return;
+  ask_done(CardOrder::Debug{on}, [](Result<void>) {});
+}
+
 void CardBackend::set_interval(unsigned interval_us, Answer<void> answer) {
   ask_done(CardOrder::SetInterval{interval_us}, std::move(answer));
 }
@@ -148,6 +153,11 @@ void CardBackend::send(CardOrder order, Waiting waiting, const Pages& pages) {
   bool loads = std::holds_alternative<CardOrder::Load>(order.what);
   waiting.deadline =
       monotonic_ns() + (loads ? std::max(kLoadPatience, options_.patience) : options_.patience);
+  // The process answers in turn: nothing behind a load before that.
+  for (const auto& [id, other] : waiting_) {
+    if (other.loads) waiting.deadline = std::max(waiting.deadline, other.deadline);
+  }
+  waiting.loads = loads;
   std::vector<int> descriptors;
   for (const auto& page : pages) descriptors.push_back(page->descriptor());
   waiting_.emplace(order.id, std::move(waiting));
@@ -162,7 +172,7 @@ Result<void> CardBackend::ensure_process() {
   CardProcess::Program program{
       options_.program,
       {options_.device, std::to_string(options_.seed), std::to_string(options_.uid),
-       std::to_string(options_.gid), std::to_string(options_.open_files)},
+       std::to_string(options_.gid), std::to_string(options_.open_files), debug_ ? "1" : "0"},
       options_.uid != ::geteuid()};
   auto started = CardProcess::start(loop_, program, *this);
   if (!started) return started.error();
@@ -186,12 +196,14 @@ void CardBackend::card_said(std::string_view message) {
 }
 
 void CardBackend::card_printed(std::string_view line) {
-  auto warn = [this](const std::string& left_out) {
-    listener_.pcc_log(LogLevel::kWarning, "output: " + left_out);
-    return true;
-  };
-  if (!printed_.admit(monotonic_ns(), warn)) return;
+  auto say = [this](const std::string& left_out) { return say_left_out(left_out); };
+  if (!printed_.admit(monotonic_ns(), say)) return;
   listener_.pcc_log(LogLevel::kInfo, fmt::format("output: {}", line));
+}
+
+bool CardBackend::say_left_out(const std::string& left_out) {
+  listener_.pcc_log(LogLevel::kInfo, "output: " + left_out);
+  return true;
 }
 
 // mango-pccd limits its own lines; more come from code that has taken over the process.
@@ -231,7 +243,7 @@ void CardBackend::time_out() {
   TimeNs now = monotonic_ns();
   for (auto& [id, waiting] : waiting_) {
     if (waiting.deadline > now) continue;
-    if (is_traced(pid())) {
+    if (debug_ && is_traced(pid())) {
       waiting.deadline = now + options_.patience;
       continue;
     }
@@ -248,6 +260,9 @@ void CardBackend::arm() {
 }
 
 void CardBackend::lose(int code, const std::string& why) {
+  if (process_) process_->take_output();
+  printed_.settle([this](const std::string& left_out) { return say_left_out(left_out); });
+  printed_ = {};
   process_.reset();
   timer_.disarm();
   set_pulse(false);

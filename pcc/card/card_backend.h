@@ -56,6 +56,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   // Run::pollers 0 is lockstep mode: algorithms are called by round().
   void start(const Run& run, Answer<void> answer) override;
   void stop(Answer<void> answer) override;
+  void set_debug(bool on) override;
   void set_interval(unsigned interval_us, Answer<void> answer) override;
   void update(unsigned slot, const Assignments& changes, Answer<PccAlgorithmInfo> answer) override;
   void forget(Answer<void> answer) override;
@@ -71,7 +72,8 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   static constexpr unsigned kMaxUnsolicited = 4096;  // per second; a full socket holds fewer
   struct Waiting {
     std::string verb;
-    TimeNs deadline = 0;                          // monotonic
+    TimeNs deadline = 0;  // monotonic
+    bool loads = false;
     size_t expected = 0;                          // index of the answer's kind
     std::function<bool(const CardAnswer&)> fits;  // true if it can answer this order
     UniqueFunction<void(CardAnswer)> give;        // called with that kind, or an error
@@ -86,6 +88,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   Result<void> ensure_process();
   void card_said(std::string_view message) override;
   void card_printed(std::string_view line) override;
+  bool say_left_out(const std::string& left_out);
   void card_ended(std::string_view how, End end) override;
   bool may_say_more();
   void take_answer(CardAnswer answer);
@@ -102,6 +105,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   LoopTimer timer_;
   LoopTimer pulse_;
   bool has_pollers_ = false;
+  bool debug_ = false;
   std::unique_ptr<CardProcess> process_;
   std::string last_words_;
   TimeNs unasked_since_ = 0;

@@ -51,6 +51,8 @@ class CardProcess {
   pid_t pid() const { return pid_; }
   // Sends without blocking; false if the socket is full.
   bool send(std::string_view message, std::span<const int> descriptors);
+  // Delivers what the process has printed so far; lines that come later are dropped.
+  void take_output() { output_->finish(); }
   // Grants the process one second to end, then kills it.
   void await_end();
 

@@ -55,13 +55,17 @@ struct CardOrder {
   struct Echo {
     std::string message;
   };
+  // Whether a debugger may be attached: nothing times out then.
+  struct Debug {
+    bool on;
+  };
   // Calls the algorithms that are due at this time.
   struct Round {
     TimeNs now;
   };
 
   uint64_t id = 0;  // not 0
-  std::variant<Load, Unload, Apply, Start, Stop, SetInterval, Update, Echo, Round> what;
+  std::variant<Load, Unload, Apply, Start, Stop, SetInterval, Update, Echo, Round, Debug> what;
 };
 
 struct CardAnswer {

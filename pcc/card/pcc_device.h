@@ -93,6 +93,10 @@ class PccDevice final : public PccBackend::Listener {
   void start(unsigned pollers, unsigned interval_us, Answer<void> answer);
   void stop(Answer<void> answer);
   void set_interval(unsigned interval_us, Answer<void> answer);
+  // Lets a debugger hold the process of the plugins.
+  void set_debug(bool on) {
+    if (works()) backend_->set_debug(on);
+  }
   // Loads every plugin of the directory that is not loaded or has changed since, with `force` all.
   // ENOEXEC if one was refused.
   void load(const std::string& directory, bool force, Answer<void> answer);

@@ -19,8 +19,13 @@ constexpr KnobRow kSettings[] = {
      "start"},
     {"interval_us", KnobType::kUint, 1, 1'000'000, "60", "", "us",
      "time between two calls of the algorithm for a queue pair"},
+    {"debug", KnobType::kBool, 0, 0, "0", "", "",
+     "1: the owner of the mount may attach a debugger to mango-pccd, and nothing times out while "
+     "one "
+     "is attached"},
 };
 constexpr size_t kThreads = knob_index(kSettings, "num_threads");
+constexpr size_t kDebug = knob_index(kSettings, "debug");
 constexpr size_t kIntervalKnob = knob_index(kSettings, "interval_us");
 
 constexpr TriggerRow kAlgoTrigger{
@@ -178,10 +183,13 @@ void PccFiles::add_settings() {
   settings_ = std::make_shared<KnobSet>(kSettings, parts_.engine, nullptr);
   add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kThreads));
   add_knob_file(parts_.tree, directory_, std::make_shared<IntervalFile>(settings_, parts_.device));
+  add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kDebug));
+  parts_.device.set_debug(false);
   // The set owns this listener.
   settings_->on_change([&device = parts_.device, last = setting(kIntervalKnob),
                         settings = std::weak_ptr<KnobSet>(settings_)]() mutable {
     unsigned now = interval_of(*settings.lock());
+    device.set_debug(std::get<uint64_t>(settings.lock()->value(kDebug)) == 1);
     if (std::exchange(last, now) != now) device.set_interval(now, [](Result<void>) {});
   });
 }

@@ -201,6 +201,7 @@ void VirtualBackend::update(unsigned slot, const Assignments& changes,
 }
 
 void VirtualBackend::forget(Answer<void> answer) {
+  last_round_.reset();
   card_.forget([](Result<void>) {});
   begin_anew(std::move(answer));
 }
@@ -243,9 +244,11 @@ void VirtualBackend::on_time(TimeNs now) {
 
 // Pauses the engine until the answer has been given.
 void VirtualBackend::round(TimeNs now, const Engine::Pause& pause) {
+  if (runs_ != Runner::kCard) return;  // the run has ended meanwhile
   card_.round(now, [this, pause](Result<TimeNs> next) {
     if (!next) {
-      last_round_ = pause;  // the process died; pcc_died() follows
+      // Where the process has died, pcc_died() follows.
+      if (card_.pid() == 0 && runs_ == Runner::kCard) last_round_ = pause;
       return;
     }
     Task task = [this, next = *next] {

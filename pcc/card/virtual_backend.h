@@ -28,6 +28,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
 
   std::vector<PccAlgorithmInfo> built_ins() const override { return card_.built_ins(); }
   pid_t pid() const override { return card_.pid(); }
+  void set_debug(bool on) override { card_.set_debug(on); }
   void load(const std::string& directory, bool force, Answer<PccLoaded> answer) override;
   void unload(unsigned slot, Answer<void> answer) override;
   // Queue pairs of a device are all run by the engine or all by mango-pccd: EOPNOTSUPP for a mix.

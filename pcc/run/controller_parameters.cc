@@ -143,12 +143,23 @@ mango_status_e PccController::replace(unsigned slot, PccAlgorithm algorithm) {
   }
   if (state_->run) state_->run->forget_warnings(slot);
   InsidePcc inside;
+  bool keeps = now.keep != nullptr;
   for (PccQp* qp : qps) {
     const uint8_t* block = qp->parameters().data();
     const std::vector<uint8_t> old(block, block + before.initial.size());
-    state_->poller_of(qp->qpn() - ROCEFS_FIRST_QPN).apply(*qp, slot);
-    if (!now.keep) continue;
-    now.keep(old.data(), old.size(), qp->parameters().data(), now.initial.size());
+    PccPoller& poller = state_->poller_of(qp->qpn() - ROCEFS_FIRST_QPN);
+    poller.apply(*qp, slot);
+    if (!keeps) continue;
+    try {
+      now.keep(old.data(), old.size(), qp->parameters().data(), now.initial.size());
+    } catch (...) {
+      state_->log(MANGO_LOG_LEVEL_WARN,
+                  fmt::format("{}: its mango_pcc_algo_keep threw an exception: "
+                              "state begins anew from QP {} on",
+                              now.name, qp->qpn()));
+      poller.apply(*qp, slot);
+      keeps = false;
+    }
   }
   return status;
 }

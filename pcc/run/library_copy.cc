@@ -64,29 +64,6 @@ Result<void> check_machine(const std::string& file, int descriptor) {
   return {};
 }
 
-Result<Fd> open_library(const std::string& file) {
-  Fd from(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat status;
-  if (!from || ::fstat(from.get(), &status) != 0) return failure(file, errno);
-  if (!S_ISREG(status.st_mode)) return errorf(ENOEXEC, "{}: not a regular file", file);
-  if (Result<void> checked = check_machine(file, from.get()); !checked) return checked.error();
-  return from;
-}
-
-// Copy in memory, under the file's own name for readers of /proc/PID/maps.
-Result<Fd> copy_of(const std::string& file) {
-  Result<Fd> from = open_library(file);
-  if (!from) return from.error();
-  std::string name = file.substr(file.rfind('/') + 1).substr(0, 200);
-  Fd copy(::memfd_create(name.c_str(), MFD_CLOEXEC));
-  if (!copy) return failure(file, errno);
-  for (;;) {
-    ssize_t copied = ::sendfile(copy.get(), from->get(), nullptr, kMaxCopied);
-    if (copied == 0) return copy;
-    if (copied < 0 && errno != EINTR) return failure(file, errno);
-  }
-}
-
 // Path of the descriptor that the linker has not seen yet: it would return the image loaded under a
 // known name, although the descriptor is another one now.
 // The path has the process's number: `self` is another process to a debugger, which reads the
@@ -118,18 +95,31 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
 
 }  // namespace
 
-Result<void> check_library(const std::string& file) {
-  Result<Fd> opened = open_library(file);
-  return opened ? Result<void>() : opened.error();
+// Named as the file for readers of /proc/PID/maps.
+Result<LibraryCopy> LibraryCopy::of(const std::string& file) {
+  Fd from(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status;
+  if (!from || ::fstat(from.get(), &status) != 0) return failure(file, errno);
+  if (!S_ISREG(status.st_mode)) return errorf(ENOEXEC, "{}: not a regular file", file);
+  if (Result<void> checked = check_machine(file, from.get()); !checked) return checked.error();
+  std::string name = file.substr(file.rfind('/') + 1).substr(0, 200);
+  Fd memory(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) return failure(file, errno);
+  for (;;) {
+    ssize_t copied = ::sendfile(memory.get(), from.get(), nullptr, kMaxCopied);
+    if (copied == 0) break;
+    if (copied < 0 && errno != EINTR) return failure(file, errno);
+  }
+  constexpr int kSeals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  if (::fcntl(memory.get(), F_ADD_SEALS, kSeals) != 0) return failure(file, errno);
+  return LibraryCopy{file, std::move(memory)};
 }
 
-Result<void*> open_library_copy(const std::string& file) {
-  Result<Fd> copy = copy_of(file);
-  if (!copy) return copy.error();
-  std::string path = fresh_path(copy->get());
+Result<void*> open_library(const LibraryCopy& copy) {
+  std::string path = fresh_path(copy.memory.get());
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) return Error{ENOEXEC, replaced(::dlerror(), path, file)};
-  set_name(library, file);
+  if (!library) return Error{ENOEXEC, replaced(::dlerror(), path, copy.file)};
+  set_name(library, copy.file);
   return library;
 }
 

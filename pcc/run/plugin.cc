@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "pcc/run/library_copy.h"
+#include "pcc/run/parameter_block.h"
 #include "pcc/run/slots.h"
 
 namespace rocefs {
@@ -35,10 +36,10 @@ Error bad_parameter(const PccAlgorithm::Parameter& parameter, size_t size) {
 
 }  // namespace
 
-Result<std::unique_ptr<PccPlugin>> PccPlugin::load(PccHandle& handle, const std::string& file,
+Result<std::unique_ptr<PccPlugin>> PccPlugin::load(PccHandle& handle, const LibraryCopy& library,
                                                    const Accept& accept) {
-  std::unique_ptr<PccPlugin> plugin(new PccPlugin(handle, file));
-  Result<void> opened = plugin->open();
+  std::unique_ptr<PccPlugin> plugin(new PccPlugin(handle, library.file));
+  Result<void> opened = plugin->open(library);
   if (!opened) return opened.error();
   Result<void> checked = plugin->check(nullptr);
   if (!checked) return checked.error();
@@ -53,9 +54,10 @@ Result<std::unique_ptr<PccPlugin>> PccPlugin::load(PccHandle& handle, const std:
   return plugin;
 }
 
-Result<std::unique_ptr<PccPlugin>> PccPlugin::load_again(PccPlugin& old, const Accept& accept) {
-  std::unique_ptr<PccPlugin> plugin(new PccPlugin(old.handle_, old.file_));
-  Result<void> done = plugin->open();
+Result<std::unique_ptr<PccPlugin>> PccPlugin::load_again(PccPlugin& old, const LibraryCopy& library,
+                                                         const Accept& accept) {
+  std::unique_ptr<PccPlugin> plugin(new PccPlugin(old.handle_, library.file));
+  Result<void> done = plugin->open(library);
   if (done) done = plugin->check(&old);
   if (!done) return done.error();
   Result<PccAlgorithm> algorithm = plugin->prepare(&old);
@@ -92,6 +94,14 @@ PccPlugin::~PccPlugin() {
   if (library_) ::dlclose(library_);
 }
 
+void PccPlugin::try_keep() const {
+  const PccAlgorithm* algorithm = added_ ? handle_.controller().algorithm(slot_) : nullptr;
+  if (!algorithm || !algorithm->keep) return;
+  ParameterBlock before(algorithm->initial), after(algorithm->initial);
+  const size_t size = algorithm->initial.size();
+  algorithm->keep(before.data(), size, after.data(), size);
+}
+
 mango_status_e PccPlugin::remove() {
   if (!added_) return MANGO_STATUS_NOT_FOUND;
   mango_status_e status = handle_.controller().remove(slot_);
@@ -99,8 +109,8 @@ mango_status_e PccPlugin::remove() {
   return status;
 }
 
-Result<void> PccPlugin::open() {
-  Result<void*> library = open_library_copy(file_);
+Result<void> PccPlugin::open(const LibraryCopy& copy) {
+  Result<void*> library = open_library(copy);
   if (!library) return library.error();
   library_ = *library;
   plugin_ = static_cast<const mango_pcc_algo_plugin_t*>(::dlsym(library_, kSymbol));

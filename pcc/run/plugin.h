@@ -9,6 +9,7 @@
 #include "pcc/api/algorithm.h"
 #include "pcc/api/libmango.h"
 #include "pcc/run/handle.h"
+#include "pcc/run/library_copy.h"
 
 namespace rocefs {
 
@@ -19,13 +20,16 @@ class PccPlugin {
   // Loads into the lowest free slot. Runs code of the library: constructors and init_params.
   // ENOEXEC: not a plugin. EEXIST: name in use. ENOSPC: no free slot. ENOMEM. A failed load leaves
   // nothing behind. One thread at a time for a handle, which outlives the plugin.
-  static Result<std::unique_ptr<PccPlugin>> load(PccHandle& handle, const std::string& file,
+  static Result<std::unique_ptr<PccPlugin>> load(PccHandle& handle, const LibraryCopy& library,
                                                  const Accept& accept = nullptr);
-  // Loads the file of `old` as it is now, in place of `old`: it takes the slot, and queue pairs
-  // that run it go on, see PccController::replace(). EBUSY if the algorithm has another name now
-  // and `old` runs. `old` is out of its slot then, and does not run.
-  static Result<std::unique_ptr<PccPlugin>> load_again(PccPlugin& old,
+  // The same in place of `old`, which was loaded from the same file: it takes the slot, and queue
+  // pairs that run it go on, see PccController::replace(). EBUSY if the algorithm has another name
+  // now and `old` runs. `old` is out of its slot then, and does not run.
+  static Result<std::unique_ptr<PccPlugin>> load_again(PccPlugin& old, const LibraryCopy& library,
                                                        const Accept& accept = nullptr);
+  // Calls mango_pcc_algo_keep, if there is one, for a queue pair that has changed nothing: what the
+  // function does wrong shows before it is called for others.
+  void try_keep() const;
   // Returns the block to the library and closes it. A plugin still in its slot must not run.
   ~PccPlugin();
   PccPlugin(const PccPlugin&) = delete;
@@ -39,7 +43,7 @@ class PccPlugin {
 
  private:
   PccPlugin(PccHandle& handle, std::string file) : handle_(handle), file_(std::move(file)) {}
-  Result<void> open();
+  Result<void> open(const LibraryCopy& library);
   // `old`: that whose place it is to take; null: none.
   Result<void> check(const PccPlugin* old) const;
   Result<PccAlgorithm> prepare(const PccPlugin* old);

@@ -126,6 +126,26 @@ TEST_CASE("card: plugins that crash, end the process or hang at their load hide 
   CHECK(card.stop());
 }
 
+TEST_CASE("card: an order behind a load that takes its time is not late") {
+  PluginFolder directory({"fixed"});
+  Card card(kSecond);  // less than a plugin that hangs takes
+  Pages pages;
+  pages.page()->virtual_clock = 1;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  REQUIRE(card.apply(kFirstPlugin));
+  REQUIRE(card.start(pages, 0));
+  directory.add("hangs");
+  std::promise<bool> rounded;
+  card.on_loop([&] {
+    card.backend->load(directory.path, false, [](Result<PccLoaded>) {});
+    card.backend->round(0, [&](Result<TimeNs> next) { rounded.set_value(bool{next}); });
+    return 0;
+  });
+  CHECK(rounded.get_future().get());
+  CHECK_FALSE(card.has_died());
+}
+
 TEST_CASE("card: lines that a plugin prints are logged, and a flood of them stops nobody") {
   PluginFolder directory({});
   PluginFiles files;
@@ -164,6 +184,7 @@ TEST_CASE("card: nothing times out while a debugger is attached") {
   Card card(kSecond);
   Pages pages;
   pages.activate(kQpn);
+  card.on_loop([&] { return card.backend->set_debug(true), 0; });
   REQUIRE(card.load(directory));
   REQUIRE(card.apply(kFirstPlugin));
   // All threads that there are so far, as a debugger stops them.
@@ -192,6 +213,28 @@ TEST_CASE("card: nothing times out while a debugger is attached") {
     ::ptrace(PTRACE_DETACH, thread, nullptr, nullptr);
   }
   CHECK_THAT(card.death(), Contains("algorithm loops has not returned for 1 s"));
+}
+
+TEST_CASE("card: a plugin that traces its own process is no debugger") {
+  PluginFolder directory({});
+  PluginFiles files;
+  std::filesystem::copy(files.compile("traced",
+                                      "#include <libmango.h>\n#include <sys/ptrace.h>\n"
+                                      R"(
+__attribute__((constructor)) void at_load() { ptrace(PTRACE_TRACEME, 0, nullptr, nullptr); }
+static void call(void *) { for (volatile bool ever = true; ever;) {} }
+extern "C" const mango_pcc_algo_plugin_t mango_pcc_algo_plugin = {
+    .name = "traced", .desc = "", .init_params = nullptr, .destroy_params = nullptr,
+    .algo_fn = call};
+)"),
+                        directory.path);
+  Card card;
+  Pages pages;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  REQUIRE(card.apply(kFirstPlugin));
+  REQUIRE(card.start(pages));
+  CHECK_THAT(card.death(), Contains("algorithm traced has not returned for 1 s"));
 }
 
 namespace {
@@ -274,14 +317,21 @@ extern "C" void mango_pcc_algo_keep(const void *before, size_t before_size, void
   CHECK(load(true).size() == 1);
   CHECK(round() == 300'004);
 
+  build(tuned(400'000, R"(
+extern "C" void mango_pcc_algo_keep(const void *, size_t, void *, size_t) {
+  *static_cast<volatile int *>(nullptr) = 1;
+})"));
+  CHECK_THAT(load().at(0).reason, Contains("it dies of SIGSEGV"));
+  CHECK(round() == 300'005);
+
   // A refused file changes nothing, and neither does one with another algorithm while this one
   // runs.
   build("int nothing;");
   CHECK_THAT(load().at(0).reason, Contains("no symbol"));
-  CHECK(round() == 300'005);
+  CHECK(round() == 300'006);
   build(tuned(500'000, "", "other"));
   CHECK_THAT(load().at(0).reason, Contains("is other now, and tuned, which was loaded from it"));
-  CHECK(round() == 300'006);
+  CHECK(round() == 300'007);
   REQUIRE(card.stop());
   CHECK(load().at(0).loaded == "other");
   Result<PccLoaded> all = card.load(directory);

@@ -34,6 +34,7 @@ class FakeBackend final : public PccBackend {
             {1, "dcqcn", "", {{"wai", "80"}, {"g", "0.0625"}, {"max_window", "524288"}}}};
   }
   pid_t pid() const override { return 0; }
+  void set_debug(bool) override {}
   void load(const std::string& directory, bool force, Answer<PccLoaded> answer) override {
     note("load " + directory + (force ? " force" : ""));
     PccLoaded loaded{journal_.plugins, {}};

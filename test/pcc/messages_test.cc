@@ -25,6 +25,7 @@ TEST_CASE("messages: orders are formatted as lines of words") {
   CHECK(format_order({19, CardOrder::Stop{}}) == "19 stop");
   CHECK(format_order({1, CardOrder::Update{2, {{"wai", "80"}, {"g", ""}}}}) ==
         "1 update 2 wai 80 g %");
+  CHECK(format_order({2, CardOrder::Debug{true}}) == "2 debug 1");
   CHECK(format_order({1, CardOrder::Echo{"100%\n"}}) == "1 echo 100%25%0A");
 }
 
@@ -83,6 +84,7 @@ TEST_CASE("messages: an invalid order is refused") {
                               "17 load /a 1",
                               "17 load /a force force",
                               "17 round -5",
+                              "17 debug 2",
                               "18446744073709551616 stop"}) {
     INFO(message);
     Result<CardOrder> order = parse_order(message);

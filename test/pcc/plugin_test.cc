@@ -15,6 +15,12 @@ using namespace rocefs::test;
 
 namespace {
 
+Result<std::unique_ptr<PccPlugin>> load_plugin(PccHandle& handle, const std::string& file) {
+  Result<LibraryCopy> library = LibraryCopy::of(file);
+  if (!library) return library.error();
+  return PccPlugin::load(handle, *library);
+}
+
 // Source of an algorithm as its author writes it.
 std::string authors() {
   std::ifstream file("test/pcc/author/my_algo.cc");
@@ -63,7 +69,7 @@ void compiles_and_steers(const std::string& source, const std::string& compiler,
   FakeHandle fake;
   PccController& controller = fake.handle().controller();
   add_built_ins(controller);
-  auto loaded = PccPlugin::load(fake.handle(), file);
+  auto loaded = load_plugin(fake.handle(), file);
   REQUIRE(loaded);
   CHECK((*loaded)->name() == "my_custom_algo");
   unsigned slot = (*loaded)->slot();
@@ -152,13 +158,13 @@ TEST_CASE("plugin: an invalid plugin is refused with the reason") {
   for (size_t i = 0; i < rows.size(); ++i) {
     INFO(rows[i].source);
     std::string file = files.compile("p" + std::to_string(i), rows[i].source);
-    auto loaded = PccPlugin::load(fake.handle(), file);
+    auto loaded = load_plugin(fake.handle(), file);
     REQUIRE(!loaded);
     CHECK_THAT(loaded.error().reason, Catch::Contains(rows[i].reason));
     CHECK(loaded.error().code == rows[i].code);
   }
   for (const std::string& text : {std::string("no library"), std::string()}) {
-    auto loaded = PccPlugin::load(fake.handle(), files.write("text.so", text));
+    auto loaded = load_plugin(fake.handle(), files.write("text.so", text));
     REQUIRE(!loaded);
     CHECK(loaded.error().code == ENOEXEC);
     CHECK_THAT(loaded.error().reason, Catch::StartsWith(files.path("text.so: ")));
@@ -167,12 +173,12 @@ TEST_CASE("plugin: an invalid plugin is refused with the reason") {
   std::string header(64, '\0');
   std::ifstream(files.path("p0.so")).read(header.data(), 64);
   header[18] = static_cast<char>(183);
-  CHECK(PccPlugin::load(fake.handle(), files.write("arm.so", header)).error().reason ==
+  CHECK(load_plugin(fake.handle(), files.write("arm.so", header)).error().reason ==
         files.path("arm.so: built for AArch64, where x86-64 is wanted"));
-  CHECK(PccPlugin::load(fake.handle(), files.path("gone.so")).error().reason ==
+  CHECK(load_plugin(fake.handle(), files.path("gone.so")).error().reason ==
         files.path("gone.so: No such file or directory"));
   std::filesystem::create_directory(files.path("directory.so"));
-  CHECK(PccPlugin::load(fake.handle(), files.path("directory.so")).error().reason ==
+  CHECK(load_plugin(fake.handle(), files.path("directory.so")).error().reason ==
         files.path("directory.so: not a regular file"));
   CHECK(fake.handle().controller().free_slot() == kBuiltIns);
 }
@@ -216,11 +222,11 @@ TEST_CASE("plugin: the block of init_params is destroyed once, and log lines are
                                                     R"(.name = "counts", .desc = nullptr,
       .init_params = init, .destroy_params = destroy, .algo_fn = legacy, .algo_event_fn = run,
       .required_metrics = MANGO_PCC_METRIC_CNP)"));
-  auto loaded = PccPlugin::load(fake.handle(), file);
+  auto loaded = load_plugin(fake.handle(), file);
   REQUIRE(loaded);
   CHECK(fake.state.logged == std::vector<std::string>{"init of slot 0"});
   // Second load of the file: the name is in use.
-  auto again = PccPlugin::load(fake.handle(), file);
+  auto again = load_plugin(fake.handle(), file);
   REQUIRE(!again);
   CHECK(again.error().code == EEXIST);
   // Event-style function: takes precedence.
@@ -253,7 +259,7 @@ TEST_CASE("plugin: a rebuilt plugin is loaded anew, even if the old one stays ma
       std::string run = stays.empty() ? kAlgorithm : "static void run(void*) { ++kept(); }";
       std::string file =
           files.compile("anew", plugin(stays + run, ".name = \"" + name + "\", .algo_fn = run"));
-      auto loaded = PccPlugin::load(fake.handle(), file);
+      auto loaded = load_plugin(fake.handle(), file);
       REQUIRE(loaded);
       CHECK((*loaded)->name() == name);
       CHECK((*loaded)->file() == file);
@@ -268,7 +274,7 @@ TEST_CASE("plugin: a loaded plugin survives the truncation of its file") {
   std::string file =
       files.compile("fixed", plugin("static void run(void*) { mango_pcc_window_update(4096); }",
                                     R"(.name = "fixed", .algo_fn = run)"));
-  auto loaded = PccPlugin::load(fake.handle(), file);
+  auto loaded = load_plugin(fake.handle(), file);
   REQUIRE(loaded);
   std::filesystem::resize_file(file, 0);
   PccPages& pages = fake.state.pages;
@@ -287,7 +293,7 @@ TEST_CASE("plugin: a plugin is refused when all sixteen slots are taken") {
   for (unsigned slot = 0; slot < MANGO_PCC_MAX_SLOTS; ++slot) {
     REQUIRE(fake.handle().controller().add(slot, scripted("", nothing)) == MANGO_STATUS_OK);
   }
-  auto loaded = PccPlugin::load(fake.handle(), file);
+  auto loaded = load_plugin(fake.handle(), file);
   REQUIRE(!loaded);
   CHECK(loaded.error().code == ENOSPC);
 }

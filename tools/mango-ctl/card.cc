@@ -30,7 +30,8 @@ void echo_card(Session& session, const EchoOptions& options) {
   ask_card(session, options.device, "echo " + options.text);
 }
 
-// Prints the command that attaches a debugger to the process with the plugins.
+// Lets a debugger hold the card, and prints the command that attaches one to the process with the
+// plugins.
 void debug_card(Session& session, const DeviceOptions& options) {
   session.each_device(options.device, [&](const std::string& name) -> Result<void> {
     Result<std::string> pid = session.tree().value(device_file(name, "pcc/card_pid"));
@@ -39,6 +40,8 @@ void debug_card(Session& session, const DeviceOptions& options) {
       return Error{ESRCH,
                    "mango-pccd does not run: it does once a plugin is loaded, or PCC started"};
     }
+    Result<void> allowed = session.tree().store(device_file(name, "pcc/debug"), "1");
+    if (!allowed) return allowed;
     session.print(fmt::format("gdb -p {}\n", *pid));
     session.add({{"device", name}, {"pid", std::stoul(*pid)}});
     return {};
@@ -66,10 +69,10 @@ std::vector<Command> card_commands() {
           .summary = "Print the command that debugs a card's plugins",
           .manual =
               "Breakpoints in a plugin are set by its function or by FILE:LINE; `algo cross-build` "
-              "compiles with -g. While a debugger is attached nothing times out: other commands "
-              "for "
-              "the device wait. Traffic goes on with the windows that were set last; under the "
-              "virtual clock it stands.",
+              "compiles with -g. From now on nothing times out while a debugger is attached, until "
+              "0 is "
+              "stored to pcc/debug: other commands for the device wait. Traffic goes on with the "
+              "windows that were set last; under the virtual clock it stands.",
           .examples = {"rdma pcc debug mb_0"},
           .arguments = {one_device<DeviceOptions>()},
           .run = debug_card},

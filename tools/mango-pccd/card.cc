@@ -1,5 +1,7 @@
 #include "tools/mango-pccd/card.h"
 
+#include <sys/prctl.h>
+
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -43,12 +45,13 @@ class CardSession final : public EngineSession {
 
 }  // namespace
 
-Card::Card(uint64_t seed, const PccLog& log)
+Card::Card(uint64_t seed, bool debug, const PccLog& log)
     : handle_(std::make_unique<CardSession>(log), seed),
       controller_(handle_.controller()),
       watchdog_(controller_, [log](std::string_view line) { log(MANGO_LOG_LEVEL_WARN, line); }),
       plugins_(handle_, watchdog_) {
   add_built_ins(controller_);
+  act(CardOrder::Debug{debug});
 }
 
 CardAnswer Card::obey(const CardOrder& order, const Fd& signals, const Fd& control) {
@@ -141,6 +144,13 @@ Card::What Card::act(const CardOrder::Update& update) {
 
 Card::What Card::act(const CardOrder::Echo& echo) {
   return CardAnswer::Echoed{echo.message};
+}
+
+// The owner may then attach to the process, and keep its core, although it began as another user.
+Card::What Card::act(const CardOrder::Debug& debug) {
+  if (debug.on) (void)::prctl(PR_SET_DUMPABLE, 1);
+  watchdog_.set_debug(debug.on);
+  return CardAnswer::Done{};
 }
 
 Card::What Card::act(const CardOrder::Round& round) {

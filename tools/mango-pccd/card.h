@@ -22,7 +22,7 @@ namespace rocefs {
 class Card {
  public:
   // `log` may be called on any thread.
-  Card(uint64_t seed, const PccLog& log);
+  Card(uint64_t seed, bool debug, const PccLog& log);
 
   // `signals` and `control`: descriptors of the register pages, if sent with the order.
   CardAnswer obey(const CardOrder& order, const Fd& signals, const Fd& control);
@@ -38,6 +38,7 @@ class Card {
   What act(const CardOrder::Update& update);
   What act(const CardOrder::Echo& echo);
   What act(const CardOrder::Round& round);
+  What act(const CardOrder::Debug& debug);
 
   PccHandle handle_;
   PccController& controller_;

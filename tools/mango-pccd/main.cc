@@ -63,10 +63,12 @@ int main(int argc, char** argv) {
   uid_t uid = 0;
   gid_t gid = 0;
   rlim_t open_files = 0;
-  bool understood = argc == 6 && parse(argv[2], seed) && parse(argv[3], uid) &&
-                    parse(argv[4], gid) && parse(argv[5], open_files);
+  unsigned debug = 0;
+  bool understood = argc == 7 && parse(argv[6], debug) && parse(argv[2], seed) &&
+                    parse(argv[3], uid) && parse(argv[4], gid) && parse(argv[5], open_files);
   if (!understood || !has_daemon()) {
-    std::fprintf(stderr, "mango-pccd: rocefs starts it: mango-pccd DEVICE SEED UID GID FILES\n");
+    std::fprintf(stderr,
+                 "mango-pccd: rocefs starts it: mango-pccd DEVICE SEED UID GID FILES DEBUG\n");
     return 2;
   }
   ::fcntl(kDaemonSocket, F_SETFD, FD_CLOEXEC);
@@ -74,7 +76,7 @@ int main(int argc, char** argv) {
   if (std::string why = become_owner(uid, gid); !why.empty()) end_because(why);
   announce_own_death();
   DaemonLog log;
-  Card card(seed, [&log](mango_log_level_e level, std::string_view text) {
+  Card card(seed, debug == 1, [&log](mango_log_level_e level, std::string_view text) {
     log.log(log_level_of(level), text);
   });
   serve(card);

@@ -54,18 +54,30 @@ Plugins::Version Plugins::Version::of(const std::string& file) {
 Result<PccLoaded> Plugins::load(const std::string& directory, bool force) {
   Result<std::vector<std::string>> names = libraries_in(directory);
   if (!names) return names.error();
-  std::vector<std::string> wanted;
+  std::vector<PccLoaded::File> found;  // with the reason of a refusal, if there is one already
+  std::vector<LibraryCopy> libraries;
+  std::vector<Version> versions;
   for (const std::string& name : *names) {
-    std::string file = files::path(directory) / name;
+    const std::string file = files::path(directory) / name;
+    const Version version = Version::of(file);
     const Loaded* loaded = find(file);
-    if (force || !loaded || loaded->version != Version::of(file)) wanted.push_back(file);
+    if (loaded && loaded->version == version && !force) continue;
+    Result<LibraryCopy> library = LibraryCopy::of(file);
+    found.push_back({name, "", library ? "" : library.error().reason});
+    if (!library) continue;
+    libraries.push_back(std::move(*library));
+    versions.push_back(version);
   }
-  const std::vector<std::string> reasons = try_plugins(wanted);
+  const std::vector<std::string> reasons = try_plugins(libraries);
   PccLoaded loaded;
-  size_t room = kRoomForFiles - kRoomForLoaded - kRoomForTheRest, rest = 0;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    PccLoaded::File file{files::path(wanted[i]).filename(), "", reasons[i].substr(0, kMaxReason)};
-    if (file.reason.empty()) file = load_file(wanted[i]);
+  size_t room = kRoomForFiles - kRoomForLoaded - kRoomForTheRest, rest = 0, tried = 0;
+  for (PccLoaded::File& file : found) {
+    if (file.reason.empty()) {
+      const size_t i = tried++;
+      file.reason = reasons[i];
+      if (file.reason.empty()) load_file(libraries[i], versions[i], file);
+    }
+    file.reason.resize(std::min(file.reason.size(), kMaxReason));
     size_t needed =
         file.loaded.empty() ? kTimes * (file.name.size() + file.reason.size()) + kLine : 0;
     if (needed > room) {
@@ -82,15 +94,14 @@ Result<PccLoaded> Plugins::load(const std::string& directory, bool force) {
   return loaded;
 }
 
-PccLoaded::File Plugins::load_file(const std::string& path) {
-  PccLoaded::File file{files::path(path).filename(), "", ""};
-  const Version version = Version::of(path);
-  Loaded* old = find(path);
+void Plugins::load_file(const LibraryCopy& library, const Version& version, PccLoaded::File& file) {
+  Loaded* old = find(library.file);
   LoadingHere here(file.name.c_str());
   watchdog_.set_loading(file.name);
   auto fit = [this](unsigned slot, const PccAlgorithm& algorithm) { return fits(slot, algorithm); };
   Result<std::unique_ptr<PccPlugin>> plugin =
-      old ? PccPlugin::load_again(*old->plugin, fit) : PccPlugin::load(handle_, path, fit);
+      old ? PccPlugin::load_again(*old->plugin, library, fit)
+          : PccPlugin::load(handle_, library, fit);
   if (plugin) {
     file.loaded = (*plugin)->name();
     file.again = old != nullptr;
@@ -99,10 +110,9 @@ PccLoaded::File Plugins::load_file(const std::string& path) {
     old->version = version;
     plugin->reset();
   } else {
-    file.reason = plugin.error().reason.substr(0, kMaxReason);
+    file.reason = plugin.error().reason;
   }
   watchdog_.set_loading("");
-  return file;
 }
 
 mango_status_e Plugins::unload(unsigned slot) {

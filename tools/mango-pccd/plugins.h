@@ -46,7 +46,8 @@ class Plugins {
     Version version;
   };
 
-  PccLoaded::File load_file(const std::string& file);
+  // Loads what was tried; says in `file` what became of it.
+  void load_file(const LibraryCopy& library, const Version& version, PccLoaded::File& file);
   Loaded* find(const std::string& file);
   // Whether all algorithms fit into a message, with this one in its slot.
   Result<void> fits(unsigned slot, const PccAlgorithm& algorithm) const;

@@ -53,8 +53,6 @@ std::string become_owner(uid_t uid, gid_t gid) {
   (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   constexpr __user_cap_data_struct kNone[2]{};
   if (!set_capabilities(kNone)) return failure("give up its capabilities");
-  // The owner may debug the process, and keep its core: all that runs in it is the owner's.
-  (void)::prctl(PR_SET_DUMPABLE, 1);
   return "";
 }
 

@@ -33,8 +33,11 @@ namespace {
 // Number of the pipe to the parent in the process that tries. Not that of the daemon's socket,
 // which is closed there.
 constexpr int kParentPipe = 4;
+constexpr int kLibrary = 5;  // the copy of the file
+constexpr int kPidfd = 3;    // P_PIDFD of waitid(2)
 constexpr size_t kAtOnce = 8;
 constexpr TimeNs kPatience = 15 * kSecond;
+constexpr TimeNs kLook = 250 * kMillisecond;  // at most, between two looks at the processes
 constexpr size_t kMaxVerdict = PIPE_BUF;
 constexpr std::string_view kGood = "good\n", kBad = "bad\n";
 
@@ -42,7 +45,7 @@ constexpr std::string_view kGood = "good\n", kBad = "bad\n";
 class TrialProcess {
  public:
   // Empty if it cannot be started; errno says why.
-  static std::optional<TrialProcess> start(const std::string& file);
+  static std::optional<TrialProcess> start(const LibraryCopy& library);
   TrialProcess(TrialProcess&&) = default;
   TrialProcess& operator=(TrialProcess&&) = default;
 
@@ -60,7 +63,7 @@ class TrialProcess {
   Fd pipe_, pidfd_;
 };
 
-std::optional<TrialProcess> TrialProcess::start(const std::string& file) {
+std::optional<TrialProcess> TrialProcess::start(const LibraryCopy& library) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
   Fd ours(ends[0]), theirs(ends[1]);
@@ -69,9 +72,13 @@ std::optional<TrialProcess> TrialProcess::start(const std::string& file) {
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_adddup2(&files, theirs.get(), kParentPipe);
+  // By way of numbers that are free: each may have one that the other is to have.
+  const int free = std::max({theirs.get(), library.memory.get(), kLibrary}) + 1;
+  ::posix_spawn_file_actions_adddup2(&files, theirs.get(), free);
+  ::posix_spawn_file_actions_adddup2(&files, library.memory.get(), kLibrary);
+  ::posix_spawn_file_actions_adddup2(&files, free, kParentPipe);
   ::posix_spawn_file_actions_addopen(&files, kParentPipe - 1, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addclosefrom_np(&files, kParentPipe + 1);
+  ::posix_spawn_file_actions_addclosefrom_np(&files, kLibrary + 1);
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);
@@ -80,7 +87,7 @@ std::optional<TrialProcess> TrialProcess::start(const std::string& file) {
   ::posix_spawnattr_setflags(
       &attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   char name[] = "mango-pccd";
-  std::string word = kTrialWord, argument = file;
+  std::string word = kTrialWord, argument = library.file;
   char* arguments[] = {name, word.data(), argument.data(), nullptr};
   pid_t pid = -1;
   int code = ::posix_spawn(&pid, "/proc/self/exe", &files, &attributes, arguments, environ);
@@ -107,9 +114,14 @@ std::string TrialProcess::said() const {
 }
 
 std::string TrialProcess::end(bool in_time) {
-  // Not reaped before: the number of the group is its own until then.
+  // The number of the group is its own until it is reaped, which code of a plugin may have done.
+  ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  siginfo_t info{};
+  while (::waitid(static_cast<idtype_t>(kPidfd), static_cast<id_t>(pidfd_.get()), &info,
+                  WEXITED | WNOWAIT) != 0) {
+    if (errno != EINTR) return "it cannot be tried: its process was reaped by another plugin";
+  }
   ::kill(-pid_, SIGKILL);
-  ::kill(pid_, SIGKILL);
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
@@ -132,22 +144,25 @@ bool has_ended(int pidfd) {
 }
 
 // Tries some files beside each other.
-std::vector<std::string> try_together(std::span<const std::string> files) {
-  std::vector<std::string> reasons(files.size());
+std::vector<std::string> try_together(std::span<const LibraryCopy> libraries) {
+  std::vector<std::string> reasons(libraries.size());
   std::vector<std::optional<TrialProcess>> trials;
-  for (size_t i = 0; i < files.size(); ++i) {
-    trials.push_back(TrialProcess::start(files[i]));
+  for (const LibraryCopy& library : libraries) {
+    const size_t i = trials.size();
+    trials.push_back(TrialProcess::start(library));
     if (!trials[i]) reasons[i] = fmt::format("it cannot be tried: {}", std::strerror(errno));
   }
-  const TimeNs deadline = monotonic_ns() + Watchdog::kMaxLoad;
+  TimeNs now = monotonic_ns(), deadline = now + Watchdog::kMaxLoad;
   for (;;) {
     std::vector<pollfd> watched;
     for (const auto& trial : trials) {
       if (trial) watched.push_back({trial->pidfd(), POLLIN, 0});
     }
-    const TimeNs left = deadline - monotonic_ns();
-    if (watched.empty() || left <= 0) break;
-    (void)::poll(watched.data(), watched.size(), static_cast<int>(left / kMillisecond) + 1);
+    if (watched.empty() || now >= deadline) break;
+    (void)::poll(watched.data(), watched.size(), static_cast<int>(kLook / kMillisecond));
+    // While this process was stopped, those were too, or had no time.
+    const TimeNs before = std::exchange(now, monotonic_ns());
+    if (now - before > 2 * kLook) deadline += now - before;
     for (size_t i = 0; i < trials.size(); ++i) {
       if (!trials[i] || !has_ended(trials[i]->pidfd())) continue;
       reasons[i] = trials[i]->end(true);
@@ -155,42 +170,39 @@ std::vector<std::string> try_together(std::span<const std::string> files) {
     }
   }
   for (size_t i = 0; i < trials.size(); ++i) {
-    if (trials[i]) reasons[i] = trials[i]->end(false);
+    if (trials[i]) reasons[i] = trials[i]->end(has_ended(trials[i]->pidfd()));
   }
   return reasons;
 }
 
 }  // namespace
 
-std::vector<std::string> try_plugins(const std::vector<std::string>& files) {
+std::vector<std::string> try_plugins(std::span<const LibraryCopy> libraries) {
   std::vector<std::string> reasons;
-  std::vector<size_t> places;  // of what is to be tried
-  std::vector<std::string> tried;
-  for (const std::string& file : files) {
-    Result<void> library = check_library(file);
-    reasons.push_back(library ? "it was not tried: others took too long" : library.error().reason);
-    if (!library) continue;
-    places.push_back(reasons.size() - 1);
-    tried.push_back(file);
-  }
   const TimeNs begin = monotonic_ns();
-  for (size_t i = 0; i < tried.size() && monotonic_ns() - begin < kPatience;) {
-    const size_t some = std::min(kAtOnce, tried.size() - i);
-    for (std::string& reason : try_together(std::span(tried).subspan(i, some))) {
-      reasons[places[i++]] = std::move(reason);
-    }
+  for (std::span rest = libraries; !rest.empty() && monotonic_ns() - begin < kPatience;) {
+    const size_t some = std::min(kAtOnce, rest.size());
+    for (std::string& reason : try_together(rest.first(some))) reasons.push_back(std::move(reason));
+    rest = rest.subspan(some);
   }
+  reasons.resize(libraries.size(), "it was not tried: others took too long");
   return reasons;
 }
 
 void try_plugin(const char* file) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  pollfd parent{kParentPipe, 0, 0};
+  if (::poll(&parent, 1, 0) == 1) ::_exit(0);  // the parent has gone already
   ::fcntl(kParentPipe, F_SETFD, FD_CLOEXEC);
+  const LibraryCopy library{file, Fd(kLibrary)};
   std::string verdict(kGood);
   {
     PccHandle handle(nullptr, 1);
     add_built_ins(handle.controller());
-    if (Result<std::unique_ptr<PccPlugin>> plugin = PccPlugin::load(handle, file); !plugin) {
+    Result<std::unique_ptr<PccPlugin>> plugin = PccPlugin::load(handle, library);
+    if (plugin) {
+      (*plugin)->try_keep();
+    } else {
       verdict = std::string(kBad) + plugin.error().reason;
     }
   }

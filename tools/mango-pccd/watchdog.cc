@@ -102,7 +102,7 @@ void Watchdog::look_at_calls(TimeNs now) {
 
 // A debugger stops the algorithm for as long as its user thinks.
 bool Watchdog::is_debugged() {
-  const bool traced = is_traced(::getpid());
+  const bool traced = debug_ && is_traced(::getpid());
   if (traced && !told_debugged_) log_("a debugger is attached: the watchdog waits");
   told_debugged_ = traced;
   return traced;

@@ -43,6 +43,9 @@ class Watchdog {
   };
   // Number of pollers to supervise.
   void set_pollers(unsigned pollers) { pollers_ = pollers; }
+  // Whether it waits while a debugger is attached. A plugin can trace its own process, so not
+  // unless somebody wants to debug.
+  void set_debug(bool on) { debug_ = on; }
   // File being loaded; empty: none.
   void set_loading(const std::string& file);
 
@@ -67,6 +70,7 @@ class Watchdog {
   std::atomic<int> busy_{0};
   std::atomic<bool> asleep_{false};
   std::atomic<unsigned> pollers_{1};
+  std::atomic<bool> debug_{false};
   std::mutex mutex_;  // guards the next two
   std::string loading_;
   uint64_t loads_ = 0;
