@@ -29,7 +29,7 @@ called_after() { [ "$(calls)" -gt "$1" ]; }
 cd "$dir"
 mounted
 echo "f write mb_0 mb_1 qps=64 size=64K count=100000000" >"$debug/traffic/start"
-plugin steer "mango_pcc_window_update(9000);" 'static int said = (puts("steer is here"), fflush(stdout));'
+plugin steer "mango_pcc_window_update(9000);" 'static int said = puts("steer is here");'
 build steer
 ctl algo load mb_0
 ctl apply mb_0 steer

@@ -58,6 +58,8 @@ bool parse(const char* text, T& number) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Lines of plugins are logged when they are printed: the output is a pipe.
+  ::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   if (argc == 3 && std::string_view(argv[1]) == kTrialWord) try_plugin(argv[2]);
   uint64_t seed = 1;
   uid_t uid = 0;

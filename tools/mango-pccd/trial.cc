@@ -97,10 +97,10 @@ std::optional<TrialProcess> TrialProcess::start(const LibraryCopy& library) {
   if (code != 0) return std::nullopt;
   // Not reaped yet, so the pid is still valid.
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (pidfd) return TrialProcess(pid, std::move(ours), std::move(pidfd));
   code = errno;
-  TrialProcess trial(pid, std::move(ours), std::move(pidfd));
-  if (trial.pidfd() >= 0) return trial;
-  trial.end(false);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
   errno = code;
   return std::nullopt;
 }
