@@ -9,7 +9,7 @@
 namespace rocefs {
 
 // Precondition: the slot is in use.
-// Its parameters have their initial values.
+// Describes an algorithm that is in no slot yet: parameters have their initial values.
 PccAlgorithmInfo describe(const PccAlgorithm& algorithm, unsigned slot);
 PccAlgorithmInfo describe(const PccController& controller, unsigned slot);
 // Descriptions of all slots in use.

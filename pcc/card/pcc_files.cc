@@ -21,8 +21,7 @@ constexpr KnobRow kSettings[] = {
      "time between two calls of the algorithm for a queue pair"},
     {"debug", KnobType::kBool, 0, 0, "0", "", "",
      "1: the owner of the mount may attach a debugger to mango-pccd, and nothing times out while "
-     "one "
-     "is attached"},
+     "one is attached"},
 };
 constexpr size_t kThreads = knob_index(kSettings, "num_threads");
 constexpr size_t kDebug = knob_index(kSettings, "debug");
