@@ -39,15 +39,8 @@ Error bad_parameter(const PccAlgorithm::Parameter& parameter, size_t size) {
 Result<std::unique_ptr<PccPlugin>> PccPlugin::load(PccHandle& handle, const LibraryCopy& library,
                                                    const Accept& accept) {
   std::unique_ptr<PccPlugin> plugin(new PccPlugin(handle, library.file));
-  Result<void> opened = plugin->open(library);
-  if (!opened) return opened.error();
-  Result<void> checked = plugin->check(nullptr);
-  if (!checked) return checked.error();
-  Result<PccAlgorithm> algorithm = plugin->prepare(nullptr);
+  Result<PccAlgorithm> algorithm = plugin->read(library, nullptr, accept);
   if (!algorithm) return algorithm.error();
-  if (Result<void> fits = accept ? accept(plugin->slot_, *algorithm) : Result<void>(); !fits) {
-    return fits.error();
-  }
   mango_status_e status = handle.controller().add(plugin->slot_, std::move(*algorithm));
   if (status != MANGO_STATUS_OK) return errorf(ENOEXEC, "{}", mango_status_str(status));
   plugin->added_ = true;
@@ -57,16 +50,22 @@ Result<std::unique_ptr<PccPlugin>> PccPlugin::load(PccHandle& handle, const Libr
 Result<std::unique_ptr<PccPlugin>> PccPlugin::load_again(PccPlugin& old, const LibraryCopy& library,
                                                          const Accept& accept) {
   std::unique_ptr<PccPlugin> plugin(new PccPlugin(old.handle_, library.file));
-  Result<void> done = plugin->open(library);
-  if (done) done = plugin->check(&old);
-  if (!done) return done.error();
-  Result<PccAlgorithm> algorithm = plugin->prepare(&old);
+  Result<PccAlgorithm> algorithm = plugin->read(library, &old, accept);
   if (!algorithm) return algorithm.error();
-  if (accept) done = accept(plugin->slot_, *algorithm);
-  if (!done) return done.error();
-  done = plugin->take_place_of(old, std::move(*algorithm));
-  if (!done) return done.error();
+  Result<void> placed = plugin->take_place_of(old, std::move(*algorithm));
+  if (!placed) return placed.error();
   return plugin;
+}
+
+Result<PccAlgorithm> PccPlugin::read(const LibraryCopy& library, const PccPlugin* old,
+                                     const Accept& accept) {
+  Result<void> done = open(library);
+  if (done) done = check(old);
+  if (!done) return done.error();
+  Result<PccAlgorithm> algorithm = prepare(old);
+  if (algorithm && accept) done = accept(slot_, *algorithm);
+  if (!done) return done.error();
+  return algorithm;
 }
 
 Result<void> PccPlugin::take_place_of(PccPlugin& old, PccAlgorithm algorithm) {

@@ -43,8 +43,9 @@ class PccPlugin {
 
  private:
   PccPlugin(PccHandle& handle, std::string file) : handle_(handle), file_(std::move(file)) {}
+  // The algorithm, for a slot that is free or that of `old`, whose place it is to take; null: none.
+  Result<PccAlgorithm> read(const LibraryCopy& library, const PccPlugin* old, const Accept& accept);
   Result<void> open(const LibraryCopy& library);
-  // `old`: that whose place it is to take; null: none.
   Result<void> check(const PccPlugin* old) const;
   Result<PccAlgorithm> prepare(const PccPlugin* old);
   Result<void> take_place_of(PccPlugin& old, PccAlgorithm algorithm);
