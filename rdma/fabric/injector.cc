@@ -181,7 +181,7 @@ void Injector::corrupt(InjectedFault& fault, Packet& packet) {
     case CorruptPart::kPayload:
       return turn(packet.frame->bytes.data(), size_t{packet.payload.length} * 8);
     case CorruptPart::kIcrc: {
-      size_t at = packet.wire_length() - packet.header_len - wire::kIcrcLen;
+      size_t at = packet.sealed_length() - wire::kIcrcLen;
       return turn(packet.frame->bytes.data() + at, wire::kIcrcLen * 8);
     }
     case CorruptPart::kHeader:

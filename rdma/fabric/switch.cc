@@ -229,6 +229,7 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
   from.queued_bytes -= length;
   used_.set(used_.get() - length);
   if (marker_.at_dequeue()) mark(queue, *packet);
+  if (packet->option_len > 0 && settings_.telemetry) stamp(from, queue, *packet, now);
   if (packet->ingress == kNoIngress) return packet;
   PortUnit& ingress = *ports_[packet->ingress];
   IngressCount& count = ingress.ingress[priority];
@@ -292,6 +293,16 @@ void Switch::mark(EgressQueue& queue, Packet& packet) {
   queue.counters.marked.add();
 }
 
+// The octets sent include Ethernet framing, as the link's rate does.
+void Switch::stamp(const PortUnit& port, const EgressQueue& queue, Packet& packet, TimeNs now) {
+  const LinkCounters& sent = port.out->counters();
+  wire::Telemetry(packet.options())
+      .stamp({.queue = queue.bytes.get(),
+              .sent = sent.bytes.get() + sent.packets.get() * kEthernetOverhead,
+              .time_ns = static_cast<uint64_t>(now),
+              .rate_bps = port.out->parameters().rate_bps});
+}
+
 void Switch::pause(PortUnit& port, size_t priority) {
   IngressCount& count = port.ingress[priority];
   count.pausing = true;
@@ -321,7 +332,8 @@ void Switch::make_plan() {
   for (auto& port : ports_) {
     port->ingress_limit = port->in->parameters().ingress_buffer_bytes;
     port->queued_limit = port->out->parameters().buffer_bytes;
-    port->headroom_needed = headroom_of(port->in->parameters(), port->out->parameters());
+    port->headroom_needed = headroom_of(port->in->parameters(), port->out->parameters(),
+                                        settings_.telemetry ? wire::kMaxOptionsLen : 0);
     port->headroom = headroom_for(settings_, port->headroom_needed);
     reserved += kPriorities * port->headroom;
     note_headroom(*port);

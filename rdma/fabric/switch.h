@@ -134,6 +134,7 @@ class Switch final : public KnobOwner {
   };
   Shortage shortage(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const;
   void mark(EgressQueue& queue, Packet& packet);
+  static void stamp(const PortUnit& port, const EgressQueue& queue, Packet& packet, TimeNs now);
   void pause(PortUnit& port, size_t priority);
   void resume(PortUnit& port, size_t priority);
   void forget_pauses(PortUnit& port);

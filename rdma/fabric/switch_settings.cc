@@ -15,6 +15,7 @@ SwitchSettings SwitchSettings::of(std::span<const KnobValue> values) {
   to.ecn.pmax = std::get<double>(values[knob_index(kSwitchKnobs, "ecn/pmax")]);
   to.ecn.at_dequeue = number(knob_index(kSwitchKnobs, "ecn/mark_at")) == 1;
   to.pfc.enable = number(knob_index(kSwitchKnobs, "pfc/enable")) != 0;
+  to.telemetry = number(knob_index(kSwitchKnobs, "int/enable")) != 0;
   to.pfc.dynamic = number(knob_index(kSwitchKnobs, "pfc/mode")) == 1;
   to.pfc.threshold = number(knob_index(kSwitchKnobs, "pfc/threshold"));
   to.pfc.beta = number(knob_index(kSwitchKnobs, "pfc/beta"));
@@ -36,12 +37,13 @@ std::vector<KnobValue> SwitchSettings::initial_values(uint64_t buffer) {
 // PAUSE waits for the packet in transmission, is transmitted and travels; until its effect travels
 // back, the far end transmits at its rate, and then completes a packet. One more may be in flight
 // when the threshold is passed.
-uint64_t headroom_of(const LinkParameters& in, const LinkParameters& out) {
-  double waits = static_cast<double>(kMaxPacket + kEthernetOverhead + kPauseOctets) * 8e9 /
+uint64_t headroom_of(const LinkParameters& in, const LinkParameters& out, uint64_t options) {
+  uint64_t packet = kMaxPacket + options;
+  double waits = static_cast<double>(packet + kEthernetOverhead + kPauseOctets) * 8e9 /
                  static_cast<double>(out.rate_bps);
   double loop = waits + static_cast<double>(in.delay_ns) + static_cast<double>(out.delay_ns);
   double octets = std::ceil(loop * static_cast<double>(in.rate_bps) / 8e9);
-  return static_cast<uint64_t>(octets) + 2 * kMaxPacket;
+  return static_cast<uint64_t>(octets) + 2 * packet;
 }
 
 BufferPlan::BufferPlan(const SwitchSettings& settings, uint64_t port_count, uint64_t reserved)

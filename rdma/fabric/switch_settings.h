@@ -36,6 +36,9 @@ inline constexpr KnobRow kSwitchKnobs[] = {
     {"pfc/headroom", KnobType::kSize, 0, uint64_t{1} << 40, "0", "", "byte",
      "reserved per ingress port and priority for packets that arrive after PAUSE; 0: by each "
      "link's rate and delay, at most half of its share of the buffer"},
+    {"int/enable", KnobType::kBool, 0, 1, "0", "", "",
+     "1: packets that ask for in-band telemetry get the length of the queue that they leave, the "
+     "octets that its port has sent, the time, and the port's rate"},
     {"buffer/size", KnobType::kSize, 0, uint64_t{1} << 40, "12M", "", "byte",
      "octets that the switch can store; packets beyond it are dropped"},
 };
@@ -54,7 +57,8 @@ struct PfcSettings {
 struct SwitchSettings {
   EcnSettings ecn;
   PfcSettings pfc;
-  uint64_t buffer = 0;  // octets
+  bool telemetry = false;  // int/enable
+  uint64_t buffer = 0;     // octets
 
   // In the order of kSwitchKnobs.
   static SwitchSettings of(std::span<const KnobValue> values);
@@ -64,8 +68,8 @@ struct SwitchSettings {
 };
 
 // Octets that may still arrive through `in` once the switch has decided to send PAUSE through
-// `out`, the other direction of that cable.
-uint64_t headroom_of(const LinkParameters& in, const LinkParameters& out);
+// `out`, the other direction of that cable; packets may carry so many octets of options.
+uint64_t headroom_of(const LinkParameters& in, const LinkParameters& out, uint64_t options = 0);
 
 // The laws of PFC's thresholds (Zhu et al., SIGCOMM 2015, section 4): t_PFC and t_ECN.
 struct BufferPlan {

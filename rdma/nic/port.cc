@@ -325,7 +325,7 @@ bool Port::check(const Packet& packet, const wire::Transport& headers) {
   }
   if (packet.sealed && !packet.intact) {
     size_t length = packet.payload.length;
-    size_t pad = packet.wire_length() - packet.header_len - length - wire::kIcrcLen;
+    size_t pad = packet.sealed_length() - length - wire::kIcrcLen;
     std::span<const uint8_t> bytes(packet.frame->bytes);
     bool ipv6 = packet.header[0] >> 4 == 6;
     uint32_t icrc =

@@ -1,9 +1,11 @@
 #include "rdma/packet/packet.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "rdma/packet/memory.h"
+#include "rdma/wire/bytes.h"
 #include "rdma/wire/icrc.h"
 
 namespace rocefs {
@@ -22,6 +24,7 @@ PacketPtr PacketPool::acquire() {
   packet->frame = nullptr;
   packet->sender.listener = nullptr;
   packet->sealed = packet->intact = packet->ethernet = false;
+  packet->option_len = 0;
   ++outstanding_.packets;
   return PacketPtr(packet);
 }
@@ -95,7 +98,7 @@ bool seal_into(const Packet& packet, uint8_t* out) {
   size_t length = packet.payload.length;
   if (!source && length > 0) return false;
   if (length > 0 && source != out) std::memcpy(out, source, length);
-  size_t behind = packet.wire_length() - packet.header_len - wire::kIcrcLen;
+  size_t behind = packet.sealed_length() - wire::kIcrcLen;
   std::memset(out + length, 0, behind - length);
   bool ipv6 = (packet.header[0] >> 4) == 6;
   uint32_t icrc = wire::icrc(packet.header_bytes(), ipv6, {out, behind}, {});
@@ -112,6 +115,34 @@ bool materialize(Packet& packet) {
   return true;
 }
 
+std::span<uint8_t> attach_options(Packet& packet, size_t length) {
+  packet.pool->attach_frame(packet);
+  packet.option_len = static_cast<uint8_t>(length);
+  return packet.options();
+}
+
+// The ICRC covers the length in the IP header. It is linear: one that was wrong stays wrong by the
+// same bits.
+void drop_options(Packet& packet) {
+  if (packet.option_len == 0) return;
+  bool ipv6 = packet.header[0] >> 4 == 6;
+  std::span<uint8_t> body;
+  if (packet.sealed) body = {packet.frame->bytes.data(), packet.sealed_length() - wire::kIcrcLen};
+  uint32_t before = packet.sealed ? wire::icrc(packet.header_bytes(), ipv6, body, {}) : 0;
+  size_t length = packet.header_len + packet.sealed_length();
+  packet.option_len = 0;
+  if (ipv6) {
+    wire::store16(&packet.header[4], static_cast<uint16_t>(length - wire::kIpv6Len));
+  } else {
+    wire::store16(&packet.header[2], static_cast<uint16_t>(length));
+    wire::set_ipv4_checksum(packet.header);
+  }
+  if (!packet.sealed) return;
+  std::span<uint8_t> icrc(body.data() + body.size(), wire::kIcrcLen);
+  uint32_t after = wire::icrc(packet.header_bytes(), ipv6, body, {});
+  wire::store_icrc(icrc, wire::load_icrc(icrc) ^ before ^ after);
+}
+
 PacketPtr copy_of(const Packet& packet) {
   PacketPtr copy = packet.pool->acquire();
   copy->header = packet.header;
@@ -119,10 +150,13 @@ PacketPtr copy_of(const Packet& packet) {
   copy->payload = packet.payload;
   copy->sealed = packet.sealed;
   if (const uint8_t* bytes = payload_bytes(packet)) {
-    size_t behind = packet.wire_length() - packet.header_len;
-    size_t length = packet.sealed && !packet.ethernet ? behind : packet.payload.length;
+    size_t sealed = packet.sealed_length();
+    size_t length = packet.sealed && !packet.ethernet ? sealed : packet.payload.length;
     std::memcpy(copy->pool->attach_frame(*copy)->bytes.data(), bytes, length);
     copy->payload.kind = Payload::Kind::kFrame;
+  }
+  if (std::span<uint8_t> options = packet.options(); !options.empty()) {
+    std::ranges::copy(options, attach_options(*copy, options.size()).begin());
   }
   copy->intact = packet.intact && packet.ethernet;
   copy->ethernet = packet.ethernet;

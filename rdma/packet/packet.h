@@ -19,6 +19,7 @@
 #include "core/loop/engine.h"
 #include "rdma/wire/ethernet.h"
 #include "rdma/wire/packet.h"
+#include "rdma/wire/telemetry.h"
 #include "rdma/wire/transport.h"
 
 namespace rocefs {
@@ -30,10 +31,10 @@ constexpr bool valid_mtu(uint64_t mtu) {
 }
 inline constexpr size_t kMaxPad = 3;
 
-// Frame: payload, pad and ICRC of one packet, as bytes. Aligned to a cache line, which makes copies
-// cheaper; `next` is in a line of its own, because other threads fill the payload.
+// Frame: payload, pad, ICRC and UDP options of one packet, as bytes. Aligned to a cache line, which
+// makes copies cheaper; `next` is in a line of its own, because other threads fill the payload.
 struct Frame {
-  static constexpr size_t kRoce = kMaxMtu + kMaxPad + wire::kIcrcLen;
+  static constexpr size_t kRoce = kMaxMtu + kMaxPad + wire::kIcrcLen + wire::kMaxOptionsLen;
   alignas(64) std::array<uint8_t, std::max(kRoce, kMaxEthernetData)> bytes;
   Frame* next = nullptr;
   // Ethernet frames: both addresses and the type, and two octets that are 0.
@@ -83,20 +84,29 @@ struct alignas(64) Packet {
   Payload payload;
   Frame* frame = nullptr;
   uint16_t header_len = 0;
-  bool sealed = false;    // the frame holds pad and ICRC behind the payload
-  bool intact = false;    // the ICRC was verified, and no bit has changed since
-  bool ethernet = false;  // an Ethernet frame of a host
-  uint16_t ingress = 0;   // switch port of arrival, while the packet is in a switch
+  bool sealed = false;     // the frame holds pad and ICRC behind the payload
+  bool intact = false;     // the ICRC was verified, and no bit has changed since
+  bool ethernet = false;   // an Ethernet frame of a host
+  uint8_t option_len = 0;  // octets of UDP options, which are in the frame behind the ICRC's place
+  uint16_t ingress = 0;    // switch port of arrival, while the packet is in a switch
   alignas(64) std::array<uint8_t, wire::kMaxHeaderLen> header;
   PacketPool* pool = nullptr;  // to which it returns
   PacketSender sender;
 
   std::span<const uint8_t> header_bytes() const { return {header.data(), header_len}; }
   wire::Transport transport() const { return {header_bytes(), payload.length}; }
-  // Octets from the IP header to the ICRC; of an Ethernet frame, between Ethernet header and FCS.
+  // Octets from the IP header to the ICRC, or to the end of the options behind it; of an Ethernet
+  // frame, between Ethernet header and FCS.
   size_t wire_length() const {
     if (ethernet) return std::max<size_t>(header_len + payload.length, kMinEthernetData);
-    return header_len + (payload.length + kMaxPad) / 4 * 4 + wire::kIcrcLen;
+    return header_len + sealed_length() + option_len;
+  }
+  // Octets of payload, pad and ICRC.
+  size_t sealed_length() const { return (payload.length + kMaxPad) / 4 * 4 + wire::kIcrcLen; }
+  // Options; empty if there are none.
+  std::span<uint8_t> options() const {
+    if (option_len == 0) return {};
+    return {frame->bytes.data() + sealed_length(), option_len};
   }
 };
 
@@ -199,13 +209,20 @@ class PacketPool {
 // frame. Null, with nothing taken from the pool, for bytes that are no RoCEv2 packet or too many.
 PacketPtr packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes);
 
-// Writes payload, pad and ICRC of an unsealed packet: wire_length() - header_len octets. `out` may
+// Writes payload, pad and ICRC of an unsealed packet: sealed_length() octets. `out` may
 // be the packet's own frame. False when the reference is stale.
 bool seal_into(const Packet& packet, uint8_t* out);
 
 // Copies a payload by reference into the packet's frame, pads it and computes the ICRC: the packet
 // then has the bytes that leave the NIC. False when the reference is stale.
 bool materialize(Packet& packet);
+
+// Gives a packet with its payload in place room for UDP options of so many octets. Its IP header
+// must count them.
+std::span<uint8_t> attach_options(Packet& packet, size_t length);
+
+// Takes the options off a packet that leaves for a network that does not carry them.
+void drop_options(Packet& packet);
 
 // Copies a packet, without its sender. The copy has the payload in a frame, because memory that the
 // original refers to may change once that is delivered.

@@ -213,6 +213,7 @@ void Uplink::receive(Packet* arriving, TimeNs now) {
   if (packet->ethernet) return;  // frames of hosts stay inside
   // To a group: every port's come here, and those of other uplinks.
   if (is_multicast(*packet) && !sends_from(source_of(*packet).ip)) return;
+  drop_options(*packet);  // the kernel makes the IP header
   if (sender_) {
     engine_->listen();
     return sender_->send(std::move(packet), now);

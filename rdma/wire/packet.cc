@@ -95,7 +95,9 @@ ParseError parse_ipv6(std::span<const uint8_t>& rest, Ipv6& ip, size_t& ip_paylo
   return ParseError::kNone;
 }
 
-ParseError parse_udp(std::span<const uint8_t>& rest, Udp& udp, size_t ip_payload) {
+// Octets that only the IP length counts are UDP options (RFC 9868). Leaves the UDP length in
+// `ip_payload`.
+ParseError parse_udp(std::span<const uint8_t>& rest, Udp& udp, size_t& ip_payload) {
   if (rest.size() < kUdpLen) return ParseError::kTruncated;
   const uint8_t* at = rest.data();
   udp.src_port = load16(at);
@@ -103,7 +105,8 @@ ParseError parse_udp(std::span<const uint8_t>& rest, Udp& udp, size_t ip_payload
   udp.length = load16(at + 4);
   udp.checksum = load16(at + 6);
   if (udp.dst_port != kRocePort) return ParseError::kNotRoce;
-  if (udp.length != ip_payload) return ParseError::kBadLength;
+  if (udp.length > ip_payload) return ParseError::kBadLength;
+  ip_payload = udp.length;
   rest = rest.subspan(kUdpLen);
   return ParseError::kNone;
 }
@@ -403,13 +406,13 @@ size_t HeaderTemplate::emit(const Fields& fields, const Extensions& extensions, 
   uint8_t* ip = out.data();
   std::memcpy(ip, bytes_.data(), bytes_.size());
   if (ip_len_ == kIpv4Len) {
-    auto total = static_cast<uint16_t>(kIpv4Len + udp_len);
+    auto total = static_cast<uint16_t>(kIpv4Len + udp_len + fields.option_len);
     ip[1] |= fields.ecn;
     store16(ip + 2, total);
     store16(ip + 10, folded(ip_sum_ + total + fields.ecn));
   } else {
     ip[1] |= static_cast<uint8_t>(fields.ecn << 4);
-    store16(ip + 4, static_cast<uint16_t>(udp_len));
+    store16(ip + 4, static_cast<uint16_t>(udp_len + fields.option_len));
   }
   uint8_t* udp = ip + ip_len_;
   store16(udp + 4, static_cast<uint16_t>(udp_len));

@@ -32,7 +32,7 @@ enum class ParseError : uint8_t {
   kFragment,
   kNotUdp,
   kNotRoce,    // another UDP port
-  kBadLength,  // IP and UDP disagree, or too short for the opcode
+  kBadLength,  // UDP longer than IP, or too short for the opcode
   kBadOpcode,  // neither valid nor reserved
   kBadTver,
   kBadPad,      // octets after the headers not a multiple of 4, or fewer than the pad count
@@ -48,8 +48,8 @@ struct Parsed {
   bool has_icrc = false;  // whole packet: pad and ICRC follow the payload
 };
 
-// `packet` begins with the IP header. Octets beyond the length of the IP header are ignored, as
-// Ethernet pads short frames. The IPv4 header checksum must be right; the UDP checksum is not
+// `packet` begins with the IP header. Octets beyond the UDP length are ignored: UDP options
+// (telemetry.h), and what pads a short Ethernet frame. The IPv4 header checksum must be right; the UDP checksum is not
 // checked, since the ICRC covers more. On an error `out` is unspecified.
 ParseError parse(std::span<const uint8_t> packet, Parsed& out);
 
@@ -79,6 +79,7 @@ class HeaderTemplate {
     bool sr_capable = false;  // kSrCapable
     uint8_t reserved7 = 0;
     uint16_t port_offset = 0;  // added to the connection's UDP source port
+    uint8_t option_len = 0;    // octets of UDP options behind the ICRC
   };
 
   HeaderTemplate() = default;

@@ -180,7 +180,7 @@ TEST_CASE("packet: octets behind the IP length are not part of the packet") {
   }
 }
 
-TEST_CASE("packet: if IP and UDP lengths must agree, only the right length is accepted") {
+TEST_CASE("packet: only the right length is accepted; what the IP length alone counts is options") {
   for (bool ipv6 : {false, true}) {
     size_t before_udp = ipv6 ? 0 : 20, right = 8 + 12 + 64 + 4;
     size_t taken = 0, unlike_taken = 0, wrong = 0;
@@ -192,10 +192,16 @@ TEST_CASE("packet: if IP and UDP lengths must agree, only the right length is ac
       bool plausible = udp >= 24 && udp <= right && udp % 4 == 0;
       wrong += (error == ParseError::kNone) != plausible;
       taken += error == ParseError::kNone && wire::icrc_ok(packet, parsed);
-      // Only one of the two lengths is wrong.
+      // Only one of the two lengths is wrong. The ICRC covers both.
       if (udp == right) continue;
-      unlike_taken += parse(with_length(ipv6, udp + before_udp, right)) == ParseError::kNone;
-      unlike_taken += parse(with_length(ipv6, right + before_udp, udp)) != ParseError::kBadLength;
+      packet = with_length(ipv6, udp + before_udp, right);
+      error = wire::parse(packet, parsed);
+      unlike_taken += (error == ParseError::kNone) != (udp > right);
+      taken += error == ParseError::kNone && wire::icrc_ok(packet, parsed);
+      packet = with_length(ipv6, right + before_udp, udp);
+      error = wire::parse(packet, parsed);
+      unlike_taken += (error == ParseError::kNone) != plausible;
+      taken += error == ParseError::kNone && wire::icrc_ok(packet, parsed);
     }
     CHECK(wrong == 0);
     CHECK(taken == 1);
