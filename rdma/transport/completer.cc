@@ -30,6 +30,12 @@ void Completer::start() {
 }
 
 void Completer::receive_response(PacketPtr&& packet, const wire::Transport& headers, TimeNs now) {
+  bool told = congestion_.events().wanted() && headers.operation() == wire::Opcode::kRcAck;
+  if (told) return receive_told(std::move(packet), headers, now);
+  take_response(std::move(packet), headers, now);
+}
+
+void Completer::take_response(PacketPtr&& packet, const wire::Transport& headers, TimeNs now) {
   selective_.heard(headers.sr_capable());
   choose_recovery();
   bool selective_nak = (headers.reserved7() & kSelectiveNak) &&
@@ -45,6 +51,16 @@ void Completer::receive_response(PacketPtr&& packet, const wire::Transport& head
     return handle_response(std::move(packet), headers, psn, now);
   }
   if (awaited) handle_ack(headers.aeth().syndrome, psn, now);
+}
+
+// Tells the owner of the windows of an acknowledgement, after it has taken effect.
+void Completer::receive_told(PacketPtr&& packet, const wire::Transport& headers, TimeNs now) {
+  uint64_t acked = window_.octets_acknowledged();
+  aeth::Kind kind = aeth::kind_of(headers.aeth().syndrome);
+  take_response(std::move(packet), headers, now);
+  if (!active() || kind == aeth::Kind::kRnr) return;
+  congestion_.events().note_response(kind == aeth::Kind::kAck ? ROCEFS_QP_ACK : ROCEFS_QP_NACK,
+                                     *packet, acked, progress(), now);
 }
 
 // Chooses between go-back-N and selective retransmission.
@@ -341,6 +357,7 @@ void Completer::on_timeout(TimeNs now) {
   if (window_.state == RequesterState::kFailed) return;
   ++timeouts_;
   qp_.port().counters().local_ack_timeout_err.add();
+  if (congestion_.events().wanted()) congestion_.events().note_timeout(progress(), now);
   if (!use_retry()) return;
   // A far end that is slow is not helped by all packets again, each answered by a duplicate ACK.
   if (timed_out_) window_.shrink();

@@ -61,6 +61,11 @@ class Completer final : public MemoryListener {
   size_t placing() const { return placements_.size() - free_placements_.size(); }
 
   // Acknowledgements and NAKs.
+  void take_response(PacketPtr&& packet, const wire::Transport& headers, TimeNs now);
+  void receive_told(PacketPtr&& packet, const wire::Transport& headers, TimeNs now);
+  QpEvents::Progress progress() const {
+    return {window_.octets_acknowledged(), window_.octets_sent()};
+  }
   void handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now);
   void handle_sequence_nak(uint64_t psn, TimeNs now);
   void handle_selective_nak(uint64_t psn, TimeNs now);

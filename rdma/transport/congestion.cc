@@ -26,7 +26,7 @@ T load(const T& word, std::memory_order order = std::memory_order_relaxed) {
 }  // namespace
 
 Congestion::Congestion(QpContext& qp)
-    : qp_(qp), reliable_(qp.reliable()), event_(event_of<&Congestion::on_time>(this)) {
+    : qp_(qp), reliable_(qp.reliable()), events_(qp), event_(event_of<&Congestion::on_time>(this)) {
   refresh();
 }
 
@@ -61,7 +61,7 @@ void Congestion::refresh() {
 // paces responses by the usual round trip, whether or not it paces requests.
 uint8_t Congestion::paced_data() const {
   if (reaction_ == Reaction::kRp) return kAllData;
-  uint8_t requests = paces_ || !reliable_ ? kRequests : 0;
+  uint8_t requests = paces_ || owner_rate_ > 0 || !reliable_ ? kRequests : 0;
   return reaction_ == Reaction::kPcc ? requests | kResponses : requests;
 }
 
@@ -80,6 +80,7 @@ void Congestion::find_registers() {
     answered_ = load(control_->probe);
     std::atomic_ref(signals_->rtt_probe).store(answered_, std::memory_order_release);
   }
+  events_.follow(control_, signals_);
   if (signals_ != shown) publish();
 }
 
@@ -98,6 +99,7 @@ void Congestion::lift_waits() {
   meter_.cancel();
   srtt_ns_ = 0;
   next_ = gap_ = 0;
+  owner_rate_ = 0;
   remainder_ = 0;
   qp_.scheduler().cancel(event_);
   if (qp_.has_data()) qp_.make_data_ready();
@@ -166,6 +168,21 @@ void Congestion::pace(const Packet& packet, TimeNs now) {
   wait(now);
 }
 
+// Bound to this queue pair in the same way as the window.
+uint64_t Congestion::owner_rate() const {
+  if (reaction_ != Reaction::kPcc || !control_) return 0;
+  uint64_t word = load(control_->rate);
+  if (word >> 32 != signals_->generation) return 0;
+  return static_cast<uint32_t>(word) * uint64_t{ROCEFS_RATE_UNIT};
+}
+
+void Congestion::pace_by_owner(const Packet& packet, TimeNs now) {
+  auto octets = static_cast<double>(packet.wire_length() + kEthernetOverhead);
+  set_gap(octets * 8e9 / static_cast<double>(owner_rate_));
+  follow(std::max(gap_, link_turn()), now);
+  wait(now);
+}
+
 // Paces by the window: so many octets of payload in a round trip. A request that was late because
 // the window was closed moves those behind it: caught up, the delay would come again in each round
 // trip, because the window has just as many octets as the round trip takes.
@@ -217,6 +234,11 @@ void Congestion::wait(TimeNs now) {
 
 // Ratio of the limit when the wait was computed to the limit now; 0 without a limit.
 double Congestion::slower_before(TimeNs now) {
+  if (owner_rate_ > 0) {
+    auto before = static_cast<double>(std::exchange(owner_rate_, owner_rate()));
+    publish();
+    return owner_rate_ > 0 ? before / static_cast<double>(owner_rate_) : 0;
+  }
   if (reaction_ != Reaction::kRp) {
     double before = paced_window_;
     paced_window_ = std::max(window(now), 1u);
@@ -243,6 +265,7 @@ bool Congestion::asks_rtt() const {
   if (!measures_) return false;
   if (paces_ && (window_ != kNoWindow || !meter_.running())) return true;
   if (!control_) return false;
+  if (events_.wanted()) return true;
   uint32_t probe = load(control_->probe);
   return probe != answered_ && !(meter_.running() && meter_.probe() == probe);
 }
@@ -277,6 +300,7 @@ void Congestion::publish_to(CongestionReading* reading) {
 }
 
 double Congestion::rate_bps() const {
+  if (owner_rate_ > 0) return std::min(line_bps(), static_cast<double>(owner_rate_));
   if (rp_.limited()) return rp_.rate_bps();
   if (window_ == kNoWindow || (reliable_ && srtt_ns_ == 0)) return line_bps();
   double rtt = reliable_ ? srtt_ns_ : static_cast<double>(qp_.host().registers().usual_rtt());
@@ -286,7 +310,11 @@ double Congestion::rate_bps() const {
 void Congestion::publish() {
   if (!reading_ && !signals_) return;
   auto rate = static_cast<uint64_t>(std::llround(rate_bps()));
-  if (signals_) std::atomic_ref(signals_->rate_bps).store(rate, std::memory_order_relaxed);
+  if (signals_) {
+    auto line = static_cast<uint64_t>(line_bps());
+    std::atomic_ref(signals_->rate_bps).store(rate, std::memory_order_relaxed);
+    std::atomic_ref(signals_->line_bps).store(line, std::memory_order_relaxed);
+  }
   if (!reading_) return;
   reading_->rate_bps.set(rate);
   reading_->window.set(reaction_ == Reaction::kCfr ? limiter_.window() : window_);

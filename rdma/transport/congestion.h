@@ -5,8 +5,9 @@
 // A window limits the requests of a reliable connection, which acknowledgements clock. A rate paces
 // all data: requests and responses to READs, in every service. Data that is not acknowledged
 // (responses to READs, UC, UD) is paced by the owner's window: so many octets in a usual round
-// trip. Where pacing is enabled (rdma/cc/pacing.h), a window also paces the requests that it
-// limits, by the round trip that the queue pair measures itself. Core thread.
+// trip. The owner may set a rate besides, which paces all data. Where pacing is enabled
+// (rdma/cc/pacing.h), a window also paces the requests that it limits, by the round trip that the
+// queue pair measures itself. Core thread.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "rdma/cc/rtt_meter.h"
 #include "rdma/cc/window_limiter.h"
 #include "rdma/packet/packet.h"
+#include "rdma/transport/qp_events.h"
 #include "rdma/uapi/registers.h"
 
 namespace rocefs {
@@ -47,6 +49,7 @@ class Congestion {
   void sent(const Packet& packet, bool response, TimeNs now) {
     if (!paced_) return;
     if (reaction_ == Reaction::kRp) return pace(packet, now);
+    if (owner_rate_ = owner_rate(); owner_rate_ > 0) return pace_by_owner(packet, now);
     bool acknowledged = reliable_ && !response;
     if (acknowledged ? paces_ : reaction_ == Reaction::kPcc) {
       pace_by_window(packet.payload.length, acknowledged, now);
@@ -58,8 +61,8 @@ class Congestion {
   // Notes that the window holds a request back.
   void note_closed() { closed_ = true; }
 
-  // Whether the next new packet of a request asks for an acknowledgement: the owner wants a round
-  // trip measured, or a paced window has to open packet by packet. RC alone.
+  // Whether the next new packet of a request asks for an acknowledgement: the owner wants events or
+  // a round trip, or a paced window has to open packet by packet. RC alone.
   bool asks_rtt() const;
   // Events of the measurement: a new packet that asks for an acknowledgement is sent; all PSNs
   // before `next` are acknowledged; a packet must be retransmitted.
@@ -70,6 +73,9 @@ class Congestion {
     if (meter_.running()) note_rtt(next, now);
   }
   void note_retransmission() { meter_.cancel(); }
+
+  // Events for the owner of the windows.
+  QpEvents& events() { return events_; }
 
   // Handles a CNP. Returns whether a reaction took it.
   bool receive_cnp(TimeNs now);
@@ -101,6 +107,8 @@ class Congestion {
   void stop();
   void lift_waits();
   void pace(const Packet& packet, TimeNs now);
+  uint64_t owner_rate() const;
+  void pace_by_owner(const Packet& packet, TimeNs now);
   void pace_by_window(uint32_t octets, bool acknowledged, TimeNs now);
   void set_gap(double gap);
   void follow(TimeNs saved, TimeNs now);
@@ -127,6 +135,7 @@ class Congestion {
   double srtt_ns_ = 0;  // smoothed round trip while paces_; 0 before the first
   uint32_t window_ = kNoWindow;
   uint32_t paced_window_ = 0;  // window by which the wait was computed
+  uint64_t owner_rate_ = 0;    // bit/s, by which the wait was computed; 0: no rate
   uint64_t cnps_ = 0;
   rocefs_qp_signals* signals_ = nullptr;        // while active; null without register pages
   const rocefs_qp_control* control_ = nullptr;  // while the windows have an owner
@@ -136,6 +145,7 @@ class Congestion {
   ReactionPoint rp_;
   WindowLimiter limiter_;
   RttMeter meter_;
+  QpEvents events_;
   uint32_t answered_ = 0;  // newest probe that is answered
   CongestionReading* reading_ = nullptr;
   Event event_;

@@ -87,6 +87,7 @@ void Registers::prepare(uint32_t qpn, const QpOwner& program) {
   set(line->rtt_ns, uint64_t{0});
   set(line->rtt_probe, uint32_t{0});
   set(line->rate_bps, uint64_t{0});
+  set(line->line_bps, uint64_t{0});
   for (size_t i = 0; i < sizeof line->comm; ++i) {
     set(line->comm[i], i < program.comm.size() ? program.comm[i] : '\0');
   }
@@ -121,6 +122,20 @@ void Registers::note_change(rocefs_signals_page& page, int32_t more) {
   shared(page.changes).fetch_add(1, std::memory_order_release);
   if (control_) ::syscall(SYS_futex, &page.changes, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
   for (const auto& changed : listeners_) changed();
+}
+
+void Registers::add_event(const rocefs_qp_event& event) {
+  if (!signals_) return;
+  auto& page = *signals_->at<rocefs_signals_page>(0);
+  uint64_t number = page.events_written;
+  rocefs_qp_event& place = page.events[number % ROCEFS_EVENT_ENTRIES];
+  static_assert(sizeof event % sizeof(uint64_t) == 0);
+  auto* from = reinterpret_cast<const uint64_t*>(&event);
+  auto* to = reinterpret_cast<uint64_t*>(&place);
+  for (size_t i = 0; i < sizeof event / sizeof *to; ++i) {
+    shared(to[i]).store(from[i], std::memory_order_release);
+  }
+  shared(page.events_written).store(number + 1, std::memory_order_release);
 }
 
 void Registers::note_rtt(TimeNs rtt) {

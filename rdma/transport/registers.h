@@ -46,6 +46,8 @@ class Registers {
   void activate(uint32_t qpn);
   // Marks the queue pair inactive. A second call has no effect.
   void deactivate(uint32_t qpn);
+  // Adds an event to the ring, which readers follow.
+  void add_event(const rocefs_qp_event& event);
   // Adds a measured round trip to the average; usual_rtt() is the average.
   void note_rtt(TimeNs rtt);
   TimeNs usual_rtt() const { return usual_rtt_; }

@@ -282,6 +282,9 @@ void Requester::write_headers(const SendWqe& wqe, const Part& part, Packet& pack
   fields.solicited = last && request.solicited && wqe.has(ROCEFS_RECEIVE);
   fields.port_offset = qp_.next_port_offset(now);
   if (info.header_len > 0) fill_extensions(wqe, info, part, qp_.extensions());
+  if (qp_.reliable() && wqe.sends_payload()) {
+    fields.option_len = static_cast<uint8_t>(congestion_.events().option_len());
+  }
   if (qp_.type() == QpType::kUd) {
     wire::Headers to = qp_.headers_to(request.path, request.remote_qpn);
     congestion_.set_traffic_class(to.is_ipv6 ? to.v6.traffic_class : to.v4.tos);
@@ -291,6 +294,7 @@ void Requester::write_headers(const SendWqe& wqe, const Part& part, Packet& pack
   } else {
     fields.ecn = congestion_.ecn();
     qp_.write_headers(fields, packet);
+    if (fields.option_len > 0) QpEvents::add_options(packet, fields.option_len, now);
   }
 }
 

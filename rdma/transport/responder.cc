@@ -54,6 +54,7 @@ void Responder::receive(PacketPtr&& packet, const wire::Transport& headers) {
 // gap.
 void Responder::receive_reliable(PacketPtr&& packet, const wire::Transport& headers) {
   agreement_.heard(headers.sr_capable());
+  echo_.note(*packet);
   uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
   if (psn > expected_psn_) return handle_gap(std::move(packet), headers, psn);
   if (psn < expected_psn_) return handle_duplicate(headers, psn);
@@ -313,8 +314,10 @@ PacketPtr Responder::emit_acknowledge() {
     fields.psn = static_cast<uint32_t>(acknowledged_) & kPsnMask;
     qp_.extensions().aeth = {aeth::kAckUnlimited, messages_};
   }
+  fields.option_len = echo_.length();
   PacketPtr packet = qp_.host().pool().acquire();
   qp_.write_headers(fields, *packet);
+  if (fields.option_len > 0) echo_.answer(*packet);
   if (acknowledge_due_) qp_.make_acknowledge_ready();
   return packet;
 }
@@ -402,6 +405,7 @@ void Responder::reset() {
   agreement_.forget();
   state_ = ResponderState::kInOrder;
   nak_due_.reset();
+  echo_.reset();
   acknowledge_due_ = message_bad_ = doomed_ = false;
 }
 

@@ -22,6 +22,7 @@
 #include "rdma/packet/verbs.h"
 #include "rdma/packet/work_queue.h"
 #include "rdma/transport/congestion.h"
+#include "rdma/transport/congestion_echo.h"
 #include "rdma/transport/missing_psns.h"
 #include "rdma/transport/qp_context.h"
 #include "rdma/transport/reorder_buffer.h"
@@ -183,6 +184,7 @@ class Responder final : public MemoryListener {
 
   WorkQueue<Step> steps_;  // a step's position is its ticket
   uint32_t pending_steps_ = 0;
+  CongestionEcho echo_;
   Agreement agreement_;
   std::unique_ptr<OutOfOrder> ooo_;  // made when the first packet is kept
   bool placed_early_ = false;        // the current packet's payload is in its place already

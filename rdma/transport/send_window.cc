@@ -111,6 +111,21 @@ uint64_t SendWindow::octets_in_flight(const SendWqe& wqe) const {
   return octets_before(wqe, next_psn_) - octets_before(oldest, unacked_psn_);
 }
 
+uint64_t SendWindow::octets_sent() const {
+  bool within = cursor_ != queue_.tail() && queue_.at(cursor_).begun;
+  return within ? octets_before(queue_.at(cursor_), next_psn_) : octets_begun_;
+}
+
+uint64_t SendWindow::octets_acknowledged() const {
+  for (uint64_t at = queue_.head(); at != queue_.tail(); ++at) {
+    const SendWqe& wqe = queue_.at(at);
+    if (!wqe.begun) break;
+    if (wqe.end_psn() > unacked_psn_)
+      return octets_before(wqe, std::max(unacked_psn_, wqe.first_psn));
+  }
+  return octets_begun_;
+}
+
 uint32_t SendWindow::payload_length(const SendWqe& wqe, uint64_t offset) const {
   uint64_t most = qp_.type() == QpType::kUd ? wqe.length : qp_.attributes().path_mtu;
   return static_cast<uint32_t>(std::min(most, wqe.length - offset));

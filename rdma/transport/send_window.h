@@ -107,6 +107,9 @@ class SendWindow {
   // Octets that requests have sent before this PSN, which is one of the request's; a READ or an
   // atomic sends none.
   uint64_t octets_before(const SendWqe& wqe, uint64_t psn) const;
+  // Octets of requests before the next packet, and before the first that is not acknowledged.
+  uint64_t octets_sent() const;
+  uint64_t octets_acknowledged() const;
   // Octets sent and not acknowledged, when `wqe` is the current request.
   uint64_t octets_in_flight(const SendWqe& wqe) const;
   // Length of the payload of a request's packet that begins with this octet.

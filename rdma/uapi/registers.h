@@ -17,10 +17,13 @@ extern "C" {
 #endif
 
 enum {
-  ROCEFS_REGISTERS_VERSION = 1,
+  ROCEFS_REGISTERS_VERSION = 2,
   ROCEFS_MAX_QPS = 16384, /* per device */
   ROCEFS_FIRST_QPN = 17,  /* 0 and 1 are special, few more are reserved */
   ROCEFS_TRACE_ENTRIES = 65536,
+  ROCEFS_EVENT_ENTRIES = 16384,
+  ROCEFS_CALL_ENTRIES = 131072,
+  ROCEFS_MAX_HOPS = 5, /* switches that an event tells of */
 };
 
 #define ROCEFS_NO_WINDOW 0xffffffffu /* there is no limit */
@@ -40,7 +43,38 @@ struct rocefs_qp_signals {
   uint32_t reserved;
   uint64_t rate_bps; /* pacing rate; the link's if not paced */
   char comm[16];     /* name of the creating program, with a NUL if it is shorter */
+  uint64_t line_bps; /* the link's */
 } __attribute__((aligned(64)));
+
+enum rocefs_qp_event_kind {
+  ROCEFS_QP_ACK = 1, /* an acknowledgement, also one that acknowledges nothing new */
+  ROCEFS_QP_NACK,    /* one that asks for packets again */
+  ROCEFS_QP_TIMEOUT, /* none came in time */
+};
+
+/* An egress queue of a switch on the way of a data packet, when the packet left it. */
+struct rocefs_qp_hop {
+  uint32_t queue;     /* octets that stayed, in units of 16 */
+  uint32_t sent;      /* octets that the port has sent, in units of 64, modulo 2^24 */
+  uint32_t time_ns;   /* modulo 2^24 */
+  uint32_t rate_mbps; /* of the port's link */
+};
+
+/* What a response has told a queue pair that asked for events. */
+struct rocefs_qp_event {
+  uint64_t at_ns;
+  uint32_t qpn;
+  uint32_t generation; /* of the queue pair */
+  uint64_t acked;      /* octets of its requests that are acknowledged so far */
+  uint64_t sent;       /* octets sent so far, retransmissions not counted */
+  uint32_t bytes;      /* newly acknowledged; clipped */
+  uint32_t rtt_ns;     /* since the packet that it answers was sent; 0: not known */
+  uint16_t kind;       /* rocefs_qp_event_kind */
+  uint8_t marked;      /* data packets with a CE mark since the last response; clipped */
+  uint8_t hops;        /* used below */
+  uint32_t reserved;
+  struct rocefs_qp_hop hop[ROCEFS_MAX_HOPS];
+};
 
 struct rocefs_signals_page {
   uint32_t version;
@@ -52,12 +86,17 @@ struct rocefs_signals_page {
   uint64_t base_ns;
   uint64_t since_ns;
   uint64_t dilation;
+  uint32_t trace_calls; /* not 0: the owner notes each call of an algorithm */
   /* Number of activations and deactivations of queue pairs. A futex that the engine wakes. */
   uint32_t changes __attribute__((aligned(64)));
   uint32_t active_count;
   /* Bit N % 64 of active[N / 64], for line N. */
   uint64_t active[ROCEFS_MAX_QPS / 64] __attribute__((aligned(64)));
   struct rocefs_qp_signals qps[ROCEFS_MAX_QPS];
+  /* Number of events written so far; entry N is events[N % ROCEFS_EVENT_ENTRIES]. Valid if, after
+   * it was copied, less than ROCEFS_EVENT_ENTRIES - 1 have been written since. */
+  uint64_t events_written __attribute__((aligned(64)));
+  struct rocefs_qp_event events[ROCEFS_EVENT_ENTRIES] __attribute__((aligned(64)));
 };
 
 /* ---- The owner's page ---- */
@@ -74,8 +113,20 @@ struct rocefs_qp_control {
   uint64_t cnp_baseline; /* value of `cnps` when counting began */
   uint64_t rtt_timeouts;
   uint32_t calls; /* number of window updates since the slot was applied */
-  uint32_t reserved[5];
+  /* 0, or rocefs_qp_wants: each data packet asks for an acknowledgement then, and carries options
+   * (rdma/wire/telemetry.h). */
+  uint32_t wants;
+  /* The queue pair's generation << 32 | rate in units of 100 kb/s, Ethernet framing included, at
+   * which requests leave; 0, or another generation: no rate. */
+  uint64_t rate;
+  uint32_t reserved[2];
 } __attribute__((aligned(64)));
+
+enum rocefs_qp_wants {
+  ROCEFS_WANTS_EVENTS = 1,
+  ROCEFS_WANTS_HOPS = 2, /* with events */
+};
+#define ROCEFS_RATE_UNIT 100000u /* bit/s */
 
 /* A change of a window. */
 struct rocefs_trace_entry {
@@ -88,6 +139,38 @@ struct rocefs_trace_entry {
   uint32_t rtt_ns; /* new measurement; 0: none */
 };
 
+/* A call of an algorithm: what it saw and did. */
+struct rocefs_qp_call {
+  uint64_t at_ns;
+  uint32_t qpn;
+  uint32_t generation; /* of the queue pair */
+  uint64_t rate_bps;   /* after the call; 0: none */
+  uint32_t number; /* of the call since the slot was applied to the queue pair; the first is 1 */
+  uint32_t slot;
+  uint32_t old_window;
+  uint32_t new_window;
+  uint16_t kind; /* ROCEFS_QP_CALL; here as in rocefs_qp_event */
+  uint16_t flags;
+  uint32_t cnps;   /* read in the call */
+  uint64_t rtt_ns; /* the latest; 0: none yet */
+  uint64_t line_bps;
+  uint32_t active; /* queue pairs */
+  uint32_t reserved;
+};
+enum {
+  ROCEFS_QP_CALL = 16,   /* beyond rocefs_qp_event_kind */
+  ROCEFS_CALL_DUE = 1,   /* flags: the interval had passed */
+  ROCEFS_CALL_RTT = 2,   /* rtt_ns is new */
+  ROCEFS_CALL_PROBE = 4, /* the call asked for a round trip */
+};
+
+/* The events that a call took come before it. */
+union rocefs_call_entry {
+  struct rocefs_qp_event event;
+  struct rocefs_qp_call call;
+  uint64_t words[16];
+};
+
 struct rocefs_control_page {
   uint32_t version;
   uint32_t reserved;
@@ -95,6 +178,9 @@ struct rocefs_control_page {
   uint64_t traced __attribute__((aligned(64)));
   struct rocefs_qp_control qps[ROCEFS_MAX_QPS];
   struct rocefs_trace_entry trace[ROCEFS_TRACE_ENTRIES];
+  /* The same for calls, while trace_calls is not 0. */
+  uint64_t calls_traced __attribute__((aligned(64)));
+  union rocefs_call_entry calls[ROCEFS_CALL_ENTRIES] __attribute__((aligned(64)));
 };
 
 #ifdef __cplusplus
