@@ -76,6 +76,7 @@ install: all ## install into PREFIX (/usr/local), below DESTDIR
 	install -D -m 0644 $(BUILD)/lib/libmango.so $(DESTDIR)$(PREFIX)/lib/libmango.so.1
 	ln -sfn libmango.so.1 $(DESTDIR)$(PREFIX)/lib/libmango.so
 	install -D -m 0644 pcc/api/libmango.h $(DESTDIR)$(PREFIX)/include/libmango.h
+	install -D -m 0644 pcc/api/rocefs_pcc.h $(DESTDIR)$(PREFIX)/include/rocefs_pcc.h
 	install -D -m 0644 tools/containers/seccomp.json $(DESTDIR)$(PREFIX)/share/rocefs/seccomp.json
 	install -d $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 0644 tools/containers/README.md $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers
@@ -218,12 +219,12 @@ $(BUILD)/train/profile: $(BUILD)/train/rocefs $(PROFILED_SCENARIOS:%=tools/scena
 # Plugins find the functions of libmango.h in it, whether it calls them itself or not.
 $(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call libraries,tools/mango-pccd)
 	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol='mango_*' -o $@ $(filter %.o,$^) \
+	$(CXX) $(CXXFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol='mango_*',--export-dynamic-symbol='rocefs_pcc_*' -o $@ $(filter %.o,$^) \
 	  -Wl,--whole-archive $(call library,pcc/run) -Wl,--no-whole-archive $(filter-out $(call library,pcc/run),$(filter %.a,$^)) $(LDLIBS)
 
 # A client of the files. The header that it builds plugins with stands beside the programs, here as
 # where they are installed.
-$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(call libraries,tools/mango-ctl) | $(BUILD)/include/libmango.h
+$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(call libraries,tools/mango-ctl) | $(BUILD)/include/libmango.h $(BUILD)/include/rocefs_pcc.h
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)
 # The commands of its manual page come from its table.
@@ -274,7 +275,7 @@ $(BUILD)/test/pcc/%.o: test/pcc/%.c $(STAMP)
 	$(CC) -Ipcc/api -std=c11 -pedantic -O2 -g -Wall -Wextra -Werror -Wshadow -MMD -MP -c -o $@ $<
 $(BUILD)/test/pcc_test: $(patsubst %.c,$(BUILD)/%.o,$(wildcard test/pcc/*.c))
 # Plugins that it loads find the functions of libmango.h in it.
-$(BUILD)/test/pcc_test: LDFLAGS += -Wl,--export-dynamic-symbol='mango_*'
+$(BUILD)/test/pcc_test: LDFLAGS += -Wl,--export-dynamic-symbol='mango_*',--export-dynamic-symbol='rocefs_pcc_*'
 
 # A verbs program as any other: of the provider it knows nothing.
 $(BUILD)/test/provider/%.o: test/provider/%.c $(STAMP)

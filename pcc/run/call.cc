@@ -38,7 +38,8 @@ PccCall::PccCall(PccRun& run, unsigned poller, PccQp& qp, const PccAlgorithm& al
       algorithm_(algorithm),
       reads_(reads),
       now_(now),
-      due_(due) {
+      due_(due),
+      traced_(load_word(run.signals.trace_calls) != 0) {
   call_here = this;
 }
 
@@ -51,8 +52,24 @@ PccCall* PccCall::current() {
 }
 
 void PccCall::call() {
-  if (algorithm_.event) return call_event();
-  algorithm_.legacy(qp_.parameters().data());
+  uint32_t old_window = qp_.window();
+  if (algorithm_.event) {
+    call_event();
+  } else {
+    algorithm_.legacy(qp_.parameters().data());
+  }
+  trace(old_window);
+}
+
+void PccCall::trace(uint32_t old_window) {
+  rocefs_call_entry entry{};
+  entry.call = qp_.note_call();
+  if (!traced_) return;
+  entry.call.at_ns = static_cast<uint64_t>(now_);
+  entry.call.old_window = old_window;
+  entry.call.active = load_word(run_.signals.active_count);
+  if (due_) entry.call.flags |= ROCEFS_CALL_DUE;
+  run_.trace.add_call(entry);
 }
 
 void PccCall::call_event() {
@@ -120,6 +137,36 @@ mango_status_e PccCall::request(mango_pcc_event_e event) {
       return MANGO_STATUS_OK;
   }
   return MANGO_STATUS_INVALID_PARAM;
+}
+
+// The switch's time has 24 bits: it is the latest such time before the event.
+bool PccCall::next_event(rocefs_pcc_event_t& event) {
+  if (qp_.events().empty()) return false;
+  const rocefs_qp_event& from = qp_.events().front();
+  event = {};
+  event.at_ns = from.at_ns;
+  event.acked_bytes = from.acked;
+  event.sent_bytes = from.sent;
+  event.type = from.kind;
+  event.bytes = from.bytes;
+  event.rtt_ns = from.rtt_ns;
+  event.marked = from.marked;
+  event.hops = std::min<uint32_t>(from.hops, ROCEFS_PCC_MAX_HOPS);
+  for (uint32_t i = 0; i < event.hops; ++i) {
+    const rocefs_qp_hop& hop = from.hop[i];
+    uint64_t age = (from.at_ns - hop.time_ns) & 0xffffff;
+    event.hop[i] = {.at_ns = from.at_ns - age,
+                    .rate_bps = uint64_t{hop.rate_mbps} * 1'000'000,
+                    .queue_bytes = hop.queue * 16,
+                    .sent_bytes = hop.sent * 64 % ROCEFS_PCC_SENT_MODULUS};
+  }
+  if (traced_) {
+    rocefs_call_entry entry{};
+    entry.event = from;
+    run_.trace.add_call(entry);
+  }
+  qp_.events().pop_front();
+  return true;
 }
 
 void PccCall::limit_probe(TimeNs budget, TimeNs poll_interval) {

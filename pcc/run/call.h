@@ -8,6 +8,7 @@
 #include "core/base/rng.h"
 #include "core/base/time.h"
 #include "pcc/api/libmango.h"
+#include "pcc/api/rocefs_pcc.h"
 #include "pcc/run/queue_pair.h"
 #include "pcc/run/run.h"
 
@@ -33,12 +34,19 @@ class PccCall {
   unsigned poller() const { return poller_; }
   const char* algorithm() const { return algorithm_.name.c_str(); }
 
+  // Calls the algorithm, and traces the call if that is wanted.
   void call();
 
   uint32_t window() const { return qp_.window(); }
   void set_window(uint32_t window) { qp_.set_window(window, now_, run_.trace); }
   uint32_t event_value(mango_pcc_event_e event);
   mango_status_e request(mango_pcc_event_e event);
+  bool next_event(rocefs_pcc_event_t& event);
+  uint64_t events_lost() const { return run_.events_lost.load(std::memory_order_relaxed); }
+  uint64_t rate() const { return qp_.rate(); }
+  void set_rate(uint64_t bits_per_second) { qp_.set_rate(bits_per_second); }
+  uint64_t line_rate() const { return qp_.line_rate(); }
+  TimeNs now() const { return now_; }
   // Logs one line, with the prefix.
   void log(mango_log_level_e level, std::string_view text) const;
 
@@ -57,6 +65,7 @@ class PccCall {
   bool declared(mango_pcc_metric_flags_e metric) const;
   void read_answer();
   void call_event();
+  void trace(uint32_t old_window);
   void warn(PccWarning warning, std::string_view text) const;
 
   PccRun& run_;
@@ -66,6 +75,7 @@ class PccCall {
   PccReads& reads_;
   const TimeNs now_;
   const bool due_;
+  const bool traced_;
   TimeNs budget_ = 0;
   TimeNs poll_interval_ = 0;
 };

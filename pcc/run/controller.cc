@@ -39,6 +39,13 @@ mango_status_e PccController::add_parameter(unsigned slot, PccAlgorithm::Paramet
   return state_->slots.add_parameter(slot, std::move(parameter));
 }
 
+mango_status_e PccController::limit_parameter(unsigned slot, std::string_view name, double min,
+                                              double max) {
+  if (InsidePcc::here()) return MANGO_STATUS_BAD_STATE;
+  std::lock_guard guard(state_->control);
+  return state_->slots.limit_parameter(slot, name, min, max);
+}
+
 const PccAlgorithm* PccController::algorithm(unsigned slot) const {
   std::lock_guard guard(state_->control);
   return state_->slots.at(slot);

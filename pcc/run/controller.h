@@ -42,6 +42,8 @@ class PccController {
   // are set again, those that it does not have or take excepted; `keep` has the last word.
   mango_status_e replace(unsigned slot, PccAlgorithm algorithm);
   mango_status_e add_parameter(unsigned slot, PccAlgorithm::Parameter parameter);
+  // Bounds of values that are set from outside.
+  mango_status_e limit_parameter(unsigned slot, std::string_view name, double min, double max);
   // Null for an empty slot. Valid until the next call that changes slots.
   const PccAlgorithm* algorithm(unsigned slot) const;
   std::optional<unsigned> find(std::string_view name) const;

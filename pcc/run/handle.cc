@@ -112,4 +112,23 @@ mango_status_e PccHandle::add_parameter(unsigned slot, PccAlgorithm::Parameter p
   return controller_.add_parameter(slot, std::move(parameter));
 }
 
+mango_status_e PccHandle::limit_parameter(unsigned slot, std::string_view name, double min,
+                                          double max) {
+  if (!(min <= max)) return MANGO_STATUS_INVALID_PARAM;
+  {
+    std::lock_guard guard(preparation_lock_);
+    if (prepared_slot_) {
+      if (prepared_slot_ != slot) return MANGO_STATUS_NOT_FOUND;
+      for (PccAlgorithm::Parameter& parameter : prepared_) {
+        if (parameter.name != name) continue;
+        parameter.min = min;
+        parameter.max = max;
+        return MANGO_STATUS_OK;
+      }
+      return MANGO_STATUS_NOT_FOUND;
+    }
+  }
+  return controller_.limit_parameter(slot, name, min, max);
+}
+
 }  // namespace rocefs

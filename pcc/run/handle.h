@@ -55,6 +55,7 @@ class PccHandle {
   static PccHandle* preparing();
   // NOT_FOUND for another slot than that of a Preparation.
   mango_status_e add_parameter(unsigned slot, PccAlgorithm::Parameter parameter);
+  mango_status_e limit_parameter(unsigned slot, std::string_view name, double min, double max);
 
  private:
   mango_status_e prepare_parameter(PccAlgorithm::Parameter parameter);

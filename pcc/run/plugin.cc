@@ -30,6 +30,11 @@ size_t size_of(const void* address) {
 
 // Error for a registered parameter that is invalid.
 Error bad_parameter(const PccAlgorithm::Parameter& parameter, size_t size) {
+  size_t own = parameter_size(parameter.type);
+  if (own > 0 && own <= size && parameter.offset <= size - own) {
+    return errorf(ENOEXEC, "parameter {} is not within its range of {} to {}", parameter.name,
+                  parameter.min, parameter.max);
+  }
   return errorf(ENOEXEC, "parameter {} is not inside the {} octets of init_params", parameter.name,
                 size);
 }
@@ -135,8 +140,7 @@ Result<void> PccPlugin::check(const PccPlugin* old) const {
   if (!plugin_->algo_fn && !plugin_->algo_event_fn) {
     return Error{ENOEXEC, "it has neither algo_fn nor algo_event_fn"};
   }
-  constexpr uint32_t kMetrics = MANGO_PCC_METRIC_CNP | MANGO_PCC_METRIC_RTT;
-  if (plugin_->algo_event_fn && (plugin_->required_metrics & ~kMetrics)) {
+  if (plugin_->algo_event_fn && !known_metrics(plugin_->required_metrics)) {
     return errorf(ENOEXEC, "there is no such metric as required_metrics {:#x}",
                   plugin_->required_metrics);
   }

@@ -20,7 +20,10 @@ uint32_t line_of(const PccQp& qp) {
 }  // namespace
 
 PccPoller::PccPoller(PccRun& run, unsigned index)
-    : run_(run), index_(index), qps_((ROCEFS_MAX_QPS + run.pollers - 1) / run.pollers) {}
+    : run_(run),
+      index_(index),
+      events_seen_(load_announced(run.signals.events_written)),
+      qps_((ROCEFS_MAX_QPS + run.pollers - 1) / run.pollers) {}
 
 void PccPoller::scan() {
   changes_seen_ = load_announced(run_.signals.changes);
@@ -39,6 +42,33 @@ void PccPoller::scan() {
       fresh_.push_back(line);
     }
   }
+}
+
+// Gives new events to the queue pairs of this poller. An entry that the engine may have begun to
+// overwrite while it was read is lost, and so are those before it.
+void PccPoller::take_events() {
+  uint64_t end = load_announced(run_.signals.events_written);
+  constexpr uint64_t kKept = ROCEFS_EVENT_ENTRIES - 1;
+  for (uint64_t number = events_seen_; number < end; ++number) {
+    const rocefs_qp_event& entry = run_.signals.events[number % ROCEFS_EVENT_ENTRIES];
+    rocefs_qp_event event{};
+    auto* from = reinterpret_cast<const uint64_t*>(&entry);
+    auto* to = reinterpret_cast<uint64_t*>(&event);
+    for (size_t i = 0; i < sizeof event / sizeof *to; ++i) to[i] = load_announced(from[i]);
+    uint64_t written = load_announced(run_.signals.events_written);
+    if (written - number > kKept) {
+      uint64_t oldest = written - kKept;
+      if (index_ == 0) run_.events_lost.fetch_add(oldest - number, std::memory_order_relaxed);
+      end = written;
+      number = oldest - 1;
+      continue;
+    }
+    uint32_t line = event.qpn - ROCEFS_FIRST_QPN;
+    if (line >= ROCEFS_MAX_QPS || line % run_.pollers != index_) continue;
+    PccQp* qp = find(line);
+    if (qp && qp->wants_events() && qp->generation() == event.generation) qp->add_event(event);
+  }
+  events_seen_ = end;
 }
 
 void PccPoller::schedule(PccQp& qp) {
@@ -97,6 +127,7 @@ TimeNs PccPoller::poll(TimeNs now) {
     schedule_all();
   }
   last_now_ = now;
+  take_events();
   start_fresh(now);
   if (agenda_.size() > kMaxEntries) schedule_all();
   for (drop_stale(); !agenda_.empty() && agenda_.front().at <= now; drop_stale()) {

@@ -50,6 +50,7 @@ class PccPoller {
   const PccReads& reads() const { return reads_; }
 
  private:
+  void take_events();
   void schedule(PccQp& qp);
   void schedule_all();
   void start_fresh(TimeNs now);
@@ -62,6 +63,7 @@ class PccPoller {
   const unsigned index_;
   std::mutex lock_;
   uint32_t changes_seen_ = 0;
+  uint64_t events_seen_;  // number of events read
   TimeNs last_now_ = 0;
   std::vector<std::unique_ptr<PccQp>> qps_;  // by line / pollers
   std::vector<uint32_t> fresh_;              // lines found since the last poll()

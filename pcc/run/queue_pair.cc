@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "pcc/api/register_access.h"
+#include "pcc/api/rocefs_pcc.h"
 
 namespace rocefs {
 namespace {
@@ -16,6 +17,12 @@ uint32_t clipped(uint64_t value) {
 
 uint64_t window_word(uint32_t generation, uint32_t window) {
   return uint64_t{generation} << 32 | window;
+}
+
+uint32_t wants_of(const PccAlgorithm& algorithm) {
+  if (!algorithm.event || !(algorithm.metrics & ROCEFS_PCC_METRIC_EVENTS)) return 0;
+  bool hops = algorithm.metrics & ROCEFS_PCC_METRIC_INT;
+  return hops ? ROCEFS_WANTS_EVENTS | ROCEFS_WANTS_HOPS : ROCEFS_WANTS_EVENTS;
 }
 
 }  // namespace
@@ -41,6 +48,8 @@ PccQp::PccQp(uint32_t qpn, uint32_t generation, const rocefs_qp_signals& signals
   store_word(control.cnp_baseline, cnps_seen_);
   store_word(control.rtt_timeouts, uint64_t{0});
   store_word(control.calls, uint32_t{0});
+  store_word(control.rate, uint64_t{0});
+  set_wants(algorithm);
   // The generation in the word binds it to this queue pair.
   announce(control.window, window_word(generation, window_));
 }
@@ -48,13 +57,39 @@ PccQp::PccQp(uint32_t qpn, uint32_t generation, const rocefs_qp_signals& signals
 void PccQp::apply(unsigned slot, const PccAlgorithm& algorithm) {
   parameters_ = ParameterBlock(algorithm.initial);
   slot_ = slot;
-  calls_ = 0;
+  calls_ = call_number_ = 0;
   cnps_seen_ = load_word(signals_.cnps);
   rtt_ns_ = 0;
   probing_ = updated_ = false;
   next = due;
+  set_rate(0);
+  set_wants(algorithm);
   store_word(control_.slot, slot);
   store_word(control_.calls, uint32_t{0});
+}
+
+void PccQp::set_wants(const PccAlgorithm& algorithm) {
+  wants_ = wants_of(algorithm);
+  if (wants_ == 0) events_.clear();
+  store_word(control_.wants, wants_);
+}
+
+void PccQp::set_rate(uint64_t bits_per_second) {
+  uint64_t units = bits_per_second / ROCEFS_RATE_UNIT + (bits_per_second % ROCEFS_RATE_UNIT != 0);
+  units = clipped(units);
+  rate_ = units * ROCEFS_RATE_UNIT;
+  store_word(control_.rate, window_word(generation_, static_cast<uint32_t>(units)));
+}
+
+// An algorithm that takes no events keeps the newest.
+void PccQp::add_event(const rocefs_qp_event& event) {
+  constexpr size_t kMost = ROCEFS_EVENT_ENTRIES;
+  if (events_.size() == kMost) events_.pop_front();
+  events_.push_back(event);
+}
+
+uint64_t PccQp::line_rate() const {
+  return load_word(signals_.line_bps);
 }
 
 void PccQp::set_window(uint32_t window, TimeNs now, PccTrace& trace) {
@@ -76,6 +111,23 @@ uint32_t PccQp::read_cnps() {
   return delta;
 }
 
+rocefs_qp_call PccQp::note_call() {
+  rocefs_qp_call call{};
+  call.qpn = qpn_;
+  call.generation = generation_;
+  call.number = ++call_number_;
+  call.slot = slot_;
+  call.new_window = window_;
+  call.rate_bps = rate_;
+  call.kind = ROCEFS_QP_CALL;
+  if (call_rtt_ns_ > 0) call.flags |= ROCEFS_CALL_RTT;
+  if (call_probes_) call.flags |= ROCEFS_CALL_PROBE;
+  call.cnps = call_cnps_;
+  call.rtt_ns = rtt_ns_;
+  call.line_bps = line_rate();
+  return call;
+}
+
 void PccQp::count_timeout() {
   store_word(control_.rtt_timeouts, ++rtt_timeouts_);
 }
@@ -84,7 +136,7 @@ void PccQp::count_timeout() {
 void PccQp::request_probe(TimeNs now, TimeNs budget, TimeNs poll_interval) {
   if (probing_ && budget_ == 0 && budget == 0) return;
   if (probing_) count_timeout();
-  probing_ = true;
+  probing_ = call_probes_ = true;
   asked_ = now;
   budget_ = budget;
   poll_interval_ = poll_interval;

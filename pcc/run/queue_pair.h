@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <utility>
 
 #include "core/base/counter.h"
@@ -33,6 +34,15 @@ class PccQp {
   // Counts the call; values below ROCEFS_LEAST_WINDOW are stored as that.
   void set_window(uint32_t window, TimeNs now, PccTrace& trace);
 
+  // Rate in bit/s; 0: none. Set in units of ROCEFS_RATE_UNIT, rounded up.
+  uint64_t rate() const { return rate_; }
+  void set_rate(uint64_t bits_per_second);
+  uint64_t line_rate() const;
+  // Events that the algorithm asked for and has not taken.
+  std::deque<rocefs_qp_event>& events() { return events_; }
+  void add_event(const rocefs_qp_event& event);
+  bool wants_events() const { return wants_ != 0; }
+
   // CNPs since the last read, clipped to 32 bits.
   uint32_t read_cnps();
   // Latest round trip; 0 before the first.
@@ -53,7 +63,12 @@ class PccQp {
 
   TimeNs traced_ = 0;  // last traced time; engine time can go back, the trace does not
   // Resets what the trace records of the call in progress.
-  void begin_call() { call_cnps_ = call_rtt_ns_ = 0; }
+  void begin_call() {
+    call_cnps_ = call_rtt_ns_ = 0;
+    call_probes_ = false;
+  }
+  // The call that ends, but for its time and flags that the caller knows. Counts it.
+  rocefs_qp_call note_call();
 
   TimeNs due = 0;     // the next call
   TimeNs next = 0;    // next look of the poller at this queue pair, at `due` at the latest
@@ -61,6 +76,7 @@ class PccQp {
 
  private:
   void count_timeout();
+  void set_wants(const PccAlgorithm& algorithm);
 
   const uint32_t qpn_;
   const uint32_t generation_;
@@ -68,9 +84,14 @@ class PccQp {
   rocefs_qp_control& control_;
   unsigned slot_;
   uint32_t window_;
+  uint64_t rate_ = 0;
+  uint32_t wants_ = 0;  // rocefs_qp_wants
+  std::deque<rocefs_qp_event> events_;
   uint32_t calls_ = 0;
   uint32_t call_cnps_ = 0;
   uint32_t call_rtt_ns_ = 0;
+  bool call_probes_ = false;
+  uint32_t call_number_ = 0;  // calls since the slot was applied
   bool probing_ = false;
   bool updated_ = false;
   uint32_t probe_;  // number of the latest probe

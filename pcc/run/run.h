@@ -42,6 +42,7 @@ class PccRun {
   const std::atomic<TimeNs>& interval;
   const PccLog& log;
   PccTrace trace;
+  std::atomic<uint64_t> events_lost{0};
   // Number of threads that wait for all pollers to leave poll(); they take precedence over poll().
   std::atomic<unsigned> wanted{0};
 

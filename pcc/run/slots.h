@@ -18,6 +18,7 @@ class PccSlots {
   // NOT_FOUND for an empty slot, INVALID_PARAM for one out of range.
   mango_status_e remove(unsigned slot);
   mango_status_e add_parameter(unsigned slot, PccAlgorithm::Parameter parameter);
+  mango_status_e limit_parameter(unsigned slot, std::string_view name, double min, double max);
 
   PccAlgorithm* at(unsigned slot);
   const PccAlgorithm* at(unsigned slot) const { return const_cast<PccSlots*>(this)->at(slot); }
@@ -28,6 +29,9 @@ class PccSlots {
  private:
   std::array<std::optional<PccAlgorithm>, MANGO_PCC_MAX_SLOTS> slots_;
 };
+
+// Metrics that an event-style algorithm may declare.
+bool known_metrics(uint32_t metrics);
 
 // OK if the parameter lies inside the algorithm's block and its name is unused.
 mango_status_e check_parameter(const PccAlgorithm& algorithm,

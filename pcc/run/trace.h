@@ -1,6 +1,8 @@
-// PccTrace: the ring of window changes in the owner's page. Any of the run's threads.
+// PccTrace: the rings of window changes and of calls in the owner's page. Any of the run's threads.
 #pragma once
 
+#include <cstddef>
+#include <iterator>
 #include <mutex>
 
 #include "pcc/api/register_access.h"
@@ -24,6 +26,14 @@ class PccTrace {
     store_word(place.cnps, entry.cnps);
     store_word(place.rtt_ns, entry.rtt_ns);
     announce(page_.traced, number + 1);
+  }
+
+  void add_call(const rocefs_call_entry& entry) {
+    std::lock_guard guard(lock_);
+    uint64_t number = load_word(page_.calls_traced);
+    rocefs_call_entry& place = page_.calls[number % ROCEFS_CALL_ENTRIES];
+    for (size_t i = 0; i < std::size(place.words); ++i) announce(place.words[i], entry.words[i]);
+    announce(page_.calls_traced, number + 1);
   }
 
  private:

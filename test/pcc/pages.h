@@ -42,6 +42,19 @@ class PccPages {
   void cnps(uint32_t qpn, uint64_t more) {
     __atomic_add_fetch(&signals_of(qpn).cnps, more, __ATOMIC_RELAXED);
   }
+  // An event of the queue pair as it is now.
+  void add_event(uint32_t qpn, uint32_t bytes, uint16_t kind = ROCEFS_QP_ACK) {
+    rocefs_qp_event event{};
+    event.qpn = qpn;
+    event.generation = signals_of(qpn).generation;
+    event.bytes = bytes;
+    event.kind = kind;
+    add_event(event);
+  }
+  void add_event(const rocefs_qp_event& event) {
+    signals->events[signals->events_written % ROCEFS_EVENT_ENTRIES] = event;
+    __atomic_add_fetch(&signals->events_written, 1, __ATOMIC_RELEASE);
+  }
   // Answers the latest probe.
   void answer(uint32_t qpn, uint64_t rtt_ns) {
     signals_of(qpn).rtt_ns = rtt_ns;
