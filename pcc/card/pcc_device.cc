@@ -1,6 +1,7 @@
 #include "pcc/card/pcc_device.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 namespace rocefs {
@@ -205,6 +206,13 @@ void PccDevice::set_interval(unsigned interval_us, Answer<void> answer) {
                                [turn](Result<void> result) { turn->done(std::move(result)); });
       },
       std::move(answer));
+}
+
+void PccDevice::set_trace_calls(bool on) {
+  const SharedMemory* page = signals();
+  if (!page) return;
+  std::atomic_ref(page->at<rocefs_signals_page>(0)->trace_calls)
+      .store(on ? 1 : 0, std::memory_order_relaxed);
 }
 
 void PccDevice::settle(Answer<void> answer) {

@@ -97,6 +97,8 @@ class PccDevice final : public PccBackend::Listener {
   void set_debug(bool on) {
     if (works()) backend_->set_debug(on);
   }
+  // Has the owner of the windows note each call of an algorithm, in this run and later ones.
+  void set_trace_calls(bool on);
   // Loads every plugin of the directory that is not loaded or has changed since, with `force` all.
   // ENOEXEC if one was refused.
   void load(const std::string& directory, bool force, Answer<void> answer);

@@ -6,6 +6,7 @@
 #include "core/tree/function_file.h"
 #include "core/tree/knob_file.h"
 #include "core/tree/trigger.h"
+#include "pcc/card/calls_file.h"
 #include "pcc/card/rpc_file.h"
 #include "pcc/card/status_text.h"
 #include "pcc/card/trace_text.h"
@@ -22,9 +23,12 @@ constexpr KnobRow kSettings[] = {
     {"debug", KnobType::kBool, 0, 0, "0", "", "",
      "1: the owner of the mount may attach a debugger to mango-pccd, and nothing times out while "
      "one is attached"},
+    {"trace_calls", KnobType::kBool, 0, 0, "0", "", "",
+     "1: each call of the algorithm is noted in `calls`, with what it saw and did"},
 };
 constexpr size_t kThreads = knob_index(kSettings, "num_threads");
 constexpr size_t kDebug = knob_index(kSettings, "debug");
+constexpr size_t kTraceCalls = knob_index(kSettings, "trace_calls");
 constexpr size_t kIntervalKnob = knob_index(kSettings, "interval_us");
 
 constexpr TriggerRow kAlgoTrigger{
@@ -183,12 +187,15 @@ void PccFiles::add_settings() {
   add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kThreads));
   add_knob_file(parts_.tree, directory_, std::make_shared<IntervalFile>(settings_, parts_.device));
   add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kDebug));
+  add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kTraceCalls));
   parts_.device.set_debug(false);
+  parts_.device.set_trace_calls(false);
   // The set owns this listener.
   settings_->on_change([&device = parts_.device, last = setting(kIntervalKnob),
                         settings = std::weak_ptr<KnobSet>(settings_)]() mutable {
     unsigned now = interval_of(*settings.lock());
     device.set_debug(std::get<uint64_t>(settings.lock()->value(kDebug)) == 1);
+    device.set_trace_calls(std::get<uint64_t>(settings.lock()->value(kTraceCalls)) == 1);
     if (std::exchange(last, now) != now) device.set_interval(now, [](Result<void>) {});
   });
 }
@@ -293,6 +300,10 @@ void PccFiles::add_views() {
                                         [&](unsigned slot) { return device.name_of(slot); });
                     },
                     "the newest 65536 changes of windows since PCC became active last, as CSV"));
+  tree.add_file(
+      directory_ + "/calls",
+      std::make_shared<CallsFile>([&device] { return device.last_control(); },
+                                  [&device](unsigned slot) { return device.name_of(slot); }));
   tree.add_file(directory_ + "/rpc", std::make_shared<RpcFile>(device, parts_.may_send));
 }
 
