@@ -13,8 +13,9 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 PROVIDER_ABIS := 34 57 59 64
 PROVIDERS := $(PROVIDER_ABIS:%=$(BUILD)/lib/librocefs-rdmav%.so)
+EXAMPLES := $(patsubst tools/examples/%.cc,$(BUILD)/examples/%.so,$(filter-out %/own_pollers.cc,$(wildcard tools/examples/*.cc)))
 MANUAL := $(BUILD)/share/man/man1/mango-ctl.1
-all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(MANUAL) $(PROVIDERS) $(BUILD)/lib/libmango.so ## build everything into build/ (the default)
+all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(MANUAL) $(PROVIDERS) $(BUILD)/lib/libmango.so $(EXAMPLES) ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@tools/demo $(BUILD)/bin/rocefs
@@ -268,6 +269,11 @@ $(BUILD)/lib/libmango.so: $(patsubst $(BUILD)/%,$(BUILD)/pic/%,$(call objects,pc
 	@mkdir -p $(@D)
 	$(CXX) $(MANGO_LDFLAGS) -o $@ $(filter %.o,$^) -ldl
 	ln -sfn libmango.so $@.1
+
+# Plugins of the scenarios, built as cross-build does.
+$(BUILD)/examples/%.so: tools/examples/%.cc pcc/api/libmango.h pcc/api/rocefs_pcc.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++20 -O2 -g -Wall -Wextra -Werror -shared -fPIC -Ipcc/api -o $@ $<
 
 # The header as a program in C sees it.
 $(BUILD)/test/pcc/%.o: test/pcc/%.c $(STAMP)

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
 #include <sstream>
 
@@ -439,6 +441,25 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
   return Reader(text, name).read();
 }
 
+namespace {
+
+// Values that begin with ./ or ../ are paths from the file's directory: no other value does.
+void resolve_paths(Config& config) {
+  std::unique_ptr<char, decltype(&std::free)> directory(
+      ::realpath(config.directory.empty() ? "." : config.directory.c_str(), nullptr), &std::free);
+  if (!directory) return;
+  auto resolve = [&](std::vector<KnobSetting>& settings) {
+    for (KnobSetting& setting : settings) {
+      if (!setting.value.starts_with("./") && !setting.value.starts_with("../")) continue;
+      setting.value = fmt::format("{}/{}", directory.get(), setting.value);
+    }
+  };
+  resolve(config.knobs);
+  for (Scenario::Variant& variant : config.scenario.variants) resolve(variant.knobs);
+}
+
+}  // namespace
+
 Result<Config> read_config(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return errorf(errno, "{}: {}", path, std::strerror(errno));
@@ -459,7 +480,10 @@ Result<Config> read_config(const std::string& path) {
     is_text = text.find('\0', before) == text.npos;
   }
   Result<Config> config = parse_config(text, path);
-  if (config) config->directory = path.substr(0, path.rfind('/') + 1);
+  if (config) {
+    config->directory = path.substr(0, path.rfind('/') + 1);
+    resolve_paths(*config);
+  }
   return config;
 }
 
