@@ -5,8 +5,10 @@
  * each call, what happened to the requests of its queue pair since the call before: each
  * acknowledgement, each request for retransmission, each time-out. The NIC then asks for an
  * acknowledgement with each data packet, which carries a time stamp that the acknowledgement takes
- * back, and the number of congestion marks. Calls come at the interval, as ever: a short interval
- * sees events sooner.
+ * back, and the number of congestion marks. Such an algorithm is called once when it begins with a
+ * queue pair, and then only while events wait, at most once in an interval. Under the virtual clock
+ * an event that comes more than an interval after the last call makes a call at once; in real time
+ * the pollers look for events once in an interval.
  *
  * Telemetry. With ROCEFS_PCC_METRIC_INT, too, data packets have room for what the switches on the
  * way tell, where their int/enable is 1: in-band telemetry as HPCC defines it (Li et al., SIGCOMM

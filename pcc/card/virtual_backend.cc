@@ -28,6 +28,7 @@ VirtualBackend::VirtualBackend(Engine& engine, Device& device, PollLoop& loop,
       controller_(make_controller()),
       event_(event_of<&VirtualBackend::on_time>(this)) {
   device.registers().on_change([this] { look_soon(); });
+  device.registers().on_event([this] { look_for_events(); });
 }
 
 std::unique_ptr<PccController> VirtualBackend::make_controller() {
@@ -132,33 +133,37 @@ void VirtualBackend::start(const Run& run, Answer<void> answer) {
           return result_of(controller_->begin(signals_->at<rocefs_signals_page>(0),
                                               control_->at<rocefs_control_page>(0), 1));
         },
-        [this, life = life_, then = std::move(then)](Result<void> begun) mutable {
+        [this, life = life_, interval_us = run.interval_us,
+         then = std::move(then)](Result<void> begun) mutable {
           if (!begun || life != life_) return then(std::move(begun));
-          run_by_core(Runner::kEngine, std::move(then));
+          run_by_core(Runner::kEngine, interval_us, std::move(then));
         });
     return;
   }
   Run lockstep = run;
   lockstep.pollers = 0;
-  card_.start(lockstep, [this, life = life_, then = std::move(then)](Result<void> started) mutable {
+  card_.start(lockstep, [this, life = life_, interval_us = run.interval_us,
+                         then = std::move(then)](Result<void> started) mutable {
     if (!started || life != life_) return then(std::move(started));
-    run_by_core(Runner::kCard, std::move(then));
+    run_by_core(Runner::kCard, interval_us, std::move(then));
   });
 }
 
 void VirtualBackend::stop(Answer<void> answer) {
   bool card = std::exchange(runs_, Runner::kNone) == Runner::kCard;
   run_ = {};
-  run_by_core(Runner::kNone, [this, card, answer = std::move(answer)](Result<void> ended) mutable {
-    if (!ended || !card) return answer(std::move(ended));
-    card_.stop(std::move(answer));
-  });
+  run_by_core(Runner::kNone, 0,
+              [this, card, answer = std::move(answer)](Result<void> ended) mutable {
+                if (!ended || !card) return answer(std::move(ended));
+                card_.stop(std::move(answer));
+              });
 }
 
 // Switches the calls at due times to `runner`.
-void VirtualBackend::run_by_core(Runner runner, Answer<void> answer) {
+void VirtualBackend::run_by_core(Runner runner, unsigned interval_us, Answer<void> answer) {
   engine_.call<void>(
-      [this, runner]() -> Result<void> {
+      [this, runner, interval_us]() -> Result<void> {
+        interval_ = interval_us * kMicrosecond;
         if (running_ == Runner::kEngine && runner != Runner::kEngine) {
           controller_->end();
           control_.reset();
@@ -175,7 +180,8 @@ void VirtualBackend::set_interval(unsigned interval_us, Answer<void> answer) {
   run_.interval_us = interval_us;
   engine_.call<void>(
       [this, interval_us]() -> Result<void> {
-        controller_->set_interval(interval_us * kMicrosecond);
+        interval_ = interval_us * kMicrosecond;
+        controller_->set_interval(interval_);
         look_soon();
         return {};
       },
@@ -230,14 +236,25 @@ void VirtualBackend::echo(const std::string& message, Answer<std::string> answer
 // Reschedules: a queue pair came or went, or the runner changed.
 void VirtualBackend::look_soon() {
   if (running_ == Runner::kNone) return engine_.scheduler().cancel(event_);
-  engine_.scheduler().after(event_, 0);
+  schedule(engine_.scheduler().now());
+}
+
+// An interval passes between two looks at events, as between two calls for a queue pair.
+void VirtualBackend::look_for_events() {
+  if (running_ == Runner::kNone) return;
+  TimeNs at = std::max(engine_.scheduler().now(), looked_at_ + interval_);
+  if (event_.scheduled() && next_look_ <= at) return;
+  schedule(at);
 }
 
 void VirtualBackend::schedule(TimeNs next) {
-  if (next != kNever) engine_.scheduler().at(event_, next);
+  if (next == kNever) return;
+  next_look_ = next;
+  engine_.scheduler().at(event_, next);
 }
 
 void VirtualBackend::on_time(TimeNs now) {
+  looked_at_ = now;
   if (running_ == Runner::kEngine) return schedule(controller_->poll(0, now));
   engine_.tell_control([this, now, pause = engine_.pause()] { round(now, pause); });
 }

@@ -48,12 +48,13 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   void pcc_died(const std::string& why) override;
   std::unique_ptr<PccController> make_controller();
   void begin_anew(Answer<void> answer);
-  void run_by_core(Runner runner, Answer<void> answer);
+  void run_by_core(Runner runner, unsigned interval_us, Answer<void> answer);
   void round(TimeNs now, const Engine::Pause& pause);
 
   // Core thread.
   void on_time(TimeNs now);
   void look_soon();
+  void look_for_events();
   void schedule(TimeNs next);
 
   Engine& engine_;
@@ -72,6 +73,9 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   Runner running_ = Runner::kNone;
   std::shared_ptr<SharedMemory> signals_, control_;  // of controller_'s run
   Event event_;
+  TimeNs next_look_ = 0;  // time of event_ while it is scheduled
+  TimeNs looked_at_ = 0;
+  TimeNs interval_ = 60 * kMicrosecond;
 };
 
 }  // namespace rocefs

@@ -42,6 +42,7 @@ void PccPoller::scan() {
       fresh_.push_back(line);
     }
   }
+  find_listeners();
 }
 
 // Gives new events to the queue pairs of this poller. An entry that the engine may have begun to
@@ -66,12 +67,27 @@ void PccPoller::take_events() {
     uint32_t line = event.qpn - ROCEFS_FIRST_QPN;
     if (line >= ROCEFS_MAX_QPS || line % run_.pollers != index_) continue;
     PccQp* qp = find(line);
-    if (qp && qp->wants_events() && qp->generation() == event.generation) qp->add_event(event);
+    if (!qp || !qp->wants_events() || qp->generation() != event.generation) continue;
+    qp->add_event(event);
+    wake(*qp);
   }
   events_seen_ = end;
 }
 
+// Ends the sleep of a queue pair without events.
+void PccPoller::wake(PccQp& qp) {
+  if (qp.fresh || qp.next <= qp.due) return;
+  qp.next = qp.due;
+  schedule(qp);
+}
+
+void PccPoller::find_listeners() {
+  listens_ = false;
+  for_each([this](PccQp& qp) { listens_ |= qp.wants_events(); });
+}
+
 void PccPoller::schedule(PccQp& qp) {
+  if (qp.next == kNever) return;
   agenda_.push({qp.next, line_of(qp)});
 }
 
@@ -105,6 +121,7 @@ void PccPoller::drop_stale() {
 
 void PccPoller::apply(PccQp& qp, unsigned slot) {
   qp.apply(slot, *run_.slots.at(slot));
+  find_listeners();
   if (!qp.fresh) schedule(qp);
 }
 
@@ -137,7 +154,10 @@ TimeNs PccPoller::poll(TimeNs now) {
     if (run_.damaged()) return kNever;
     schedule(qp);
   }
-  return agenda_.empty() ? kNever : agenda_.front().at;
+  TimeNs next = agenda_.empty() ? kNever : agenda_.front().at;
+  // Under the virtual clock the engine itself sees that an event comes.
+  bool looks = listens_ && load_word(run_.signals.virtual_clock) == 0;
+  return looks ? std::min(next, now + run_.interval) : next;
 }
 
 void PccPoller::step(PccQp& qp, TimeNs now) {
@@ -149,12 +169,13 @@ void PccPoller::step(PccQp& qp, TimeNs now) {
     qp.read_answer();
     qp.end_probe(now);
   }
+  bool wanted = due && qp.is_wanted();
   if (due) {
     TimeNs interval = run_.interval;
     qp.due = now - qp.due < interval ? qp.due + interval : now + interval;
   }
-  if (due || qp.updated()) call(qp, now, due);
-  qp.next = std::min(qp.due, qp.look_at(now));
+  if (wanted || qp.updated()) call(qp, now, due);
+  qp.next = std::min(qp.is_wanted() ? qp.due : kNever, qp.look_at(now));
 }
 
 void PccPoller::call(PccQp& qp, TimeNs now, bool due) {

@@ -51,6 +51,8 @@ class PccPoller {
 
  private:
   void take_events();
+  void wake(PccQp& qp);
+  void find_listeners();
   void schedule(PccQp& qp);
   void schedule_all();
   void start_fresh(TimeNs now);
@@ -64,6 +66,7 @@ class PccPoller {
   std::mutex lock_;
   uint32_t changes_seen_ = 0;
   uint64_t events_seen_;  // number of events read
+  bool listens_ = false;  // a queue pair wants events
   TimeNs last_now_ = 0;
   std::vector<std::unique_ptr<PccQp>> qps_;  // by line / pollers
   std::vector<uint32_t> fresh_;              // lines found since the last poll()

@@ -42,6 +42,8 @@ class PccQp {
   std::deque<rocefs_qp_event>& events() { return events_; }
   void add_event(const rocefs_qp_event& event);
   bool wants_events() const { return wants_ != 0; }
+  // False while a call has nothing to tell: its algorithm lives by events, and there are none.
+  bool is_wanted() const { return wants_ == 0 || call_number_ == 0 || !events_.empty(); }
 
   // CNPs since the last read, clipped to 32 bits.
   uint32_t read_cnps();

@@ -176,7 +176,8 @@ uint64_t Congestion::owner_rate() const {
   return static_cast<uint32_t>(word) * uint64_t{ROCEFS_RATE_UNIT};
 }
 
-void Congestion::pace_by_owner(const Packet& packet, TimeNs now) {
+void Congestion::pace_by_owner(uint64_t rate, const Packet& packet, TimeNs now) {
+  if (std::exchange(owner_rate_, rate) != rate) publish();
   auto octets = static_cast<double>(packet.wire_length() + kEthernetOverhead);
   set_gap(octets * 8e9 / static_cast<double>(owner_rate_));
   follow(std::max(gap_, link_turn()), now);

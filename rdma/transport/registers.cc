@@ -136,6 +136,7 @@ void Registers::add_event(const rocefs_qp_event& event) {
     shared(to[i]).store(from[i], std::memory_order_release);
   }
   shared(page.events_written).store(number + 1, std::memory_order_release);
+  if (event_added_) event_added_();
 }
 
 void Registers::note_rtt(TimeNs rtt) {

@@ -29,6 +29,8 @@ class Registers {
   // Adds a listener, before the engine starts: `changed` runs when a queue pair becomes active, or
   // ceases to be.
   void on_change(std::function<void()> changed) { listeners_.push_back(std::move(changed)); }
+  // Sets a listener, before the engine starts: `added` runs when an event was added.
+  void on_event(std::function<void()> added) { event_added_ = std::move(added); }
   // Publishes the engine's clock; allowed before the engine starts, too.
   void set_clock(const ClockReading& clock);
 
@@ -63,6 +65,7 @@ class Registers {
   std::shared_ptr<SharedMemory> signals_;
   std::shared_ptr<SharedMemory> control_;  // while the windows have an owner
   std::vector<std::function<void()>> listeners_;
+  std::function<void()> event_added_;
   TimeNs usual_rtt_ = kFirstRtt;
 };
 
