@@ -105,6 +105,11 @@ same "functions of libmango" "$functions" \
   "$(sed -n '/^MANGO_API /{:more;/;/!{N;b more};s/.* \**\(mango_[a-z_]*\)(.*/\1/p}' $header | xargs)"
 same "exports of libmango" "$functions" \
   "$(nm -D --defined-only "$build/lib/libmango.so" | awk '$2 == "T" && $3 ~ /^mango_/ {sub(/@.*/, "", $3); print $3}' | xargs)"
+own=$(sed -n '/^\.SH SYNOPSIS/,/^\.SH DESCRIPTION/p' $pages/rocefs_pcc.3 | grep -oE '\brocefs_pcc_[a-z_]+\(' | tr -d '(' | sort | xargs)
+same "functions of rocefs_pcc" "$own" \
+  "$(sed -n 's/^MANGO_API .*\b\(rocefs_pcc_[a-z_]*\)(.*/\1/p' "${header%/*}/rocefs_pcc.h" | sort | xargs)"
+same "exports of rocefs_pcc" "$own" \
+  "$(nm -D --defined-only "$build/lib/libmango.so" | awk '$2 == "T" && $3 ~ /^rocefs_pcc_/ && $3 !~ /^rocefs_pcc_test_/ {sub(/@.*/, "", $3); print $3}' | sort | xargs)"
 same "statuses" "MANGO_STATUS_OK $(tags libmango.3 ERRORS | xargs)" "$(grep -oE '^  MANGO_STATUS_[A-Z_]+' $header | xargs)"
 for limit in $(sed -n 's/^#define \(MANGO_PCC_MAX_[A-Z_]*\) \([0-9]*\).*/\1=\2/p' $header); do
   grep -A1 "^\.B ${limit%=*}\$" $pages/libmango.3 | grep -q "^${limit#*=} " || mistake "$limit"
@@ -118,6 +123,8 @@ same "environment" "$(for page in rocefs.1 rocefs-enter.1 rocefs-host.1 libmango
 test_case "the examples are accepted"
 example libmango.3 EXAMPLES >"$dir/example.c"
 cc -std=c11 -Wall -Wextra -Werror -I"$(dirname "$header")" -fPIC -shared -o "$dir/example.so" "$dir/example.c" || mistake "libmango(3): its example"
+example rocefs_pcc.3 EXAMPLES | sed '1i #include <rocefs_pcc.h>' >"$dir/example.c"
+cc -std=c11 -Wall -Wextra -Werror -I"$(dirname "$header")" -fPIC -shared -o "$dir/example.so" "$dir/example.c" || mistake "rocefs_pcc(3): its example"
 example rocefs.ini.5 DESCRIPTION >"$dir/example.ini"
 "$ROCEFS" sim "$dir/example.ini" >"$dir/said" 2>&1 || mistake "rocefs.ini(5): $(cat "$dir/said")"
 

@@ -16,6 +16,7 @@ traces() {
 
 cp -r tools/scenarios "$dir/scenarios"
 sed -i 's/^flows = [0-9]*$/flows = 300/' "$dir/scenarios/"*.ini
+sed -i "s|= \.\./\.\./build/examples|= $(realpath "$(dirname "$ROCEFS")/../examples")|" "$dir/scenarios/"*.ini
 for scenario in tools/scenarios/*.ini; do traces "$(basename "$scenario" .ini)"; done >"$dir/traces"
 if [ "${1:-}" = --print ]; then cat "$dir/traces"; exit; fi
 

@@ -84,7 +84,7 @@ void on_segment(Timely& timely, double rtt) {
     timely.rate_mbps += (timely.rises >= timely.hai ? 5 : 1) * timely.delta_mbps;
   } else {
     timely.rises = 0;
-    timely.rate_mbps *= std::max(1 - timely.beta * gradient, 0.0);
+    timely.rate_mbps *= 1 - timely.beta * std::min(gradient, 1.0);  // the bound is ours
   }
   double line = static_cast<double>(rocefs_pcc_line_rate()) / 1e6;
   timely.rate_mbps = std::max(std::min(timely.rate_mbps, line), timely.min_mbps);

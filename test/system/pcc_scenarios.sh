@@ -1,0 +1,74 @@
+#!/bin/bash
+# The algorithms of tools/examples in their scenarios: what each is known for, by numbers.
+. "$(dirname "$0")/lib/common.bash"
+examples=$(realpath "$(dirname "$ROCEFS")/../examples")
+
+run() {  # NAME [SED-SCRIPT]
+  name=$1
+  sed -e "s|= \.\./\.\./build/examples|= $examples|" -e "${2:-}" "tools/scenarios/$name.ini" >"$dir/$name.ini"
+  "$ROCEFS" sim "$dir/$name.ini" --out "$dir/$name" >"$dir/$name.txt" 2>"$dir/$name.err" ||
+    fail "$name: $(cat "$dir/$name.err")"
+}
+# queue VARIANT COLUMN: octets in the queue before h0, a time-weighted mean or percentile.
+queue() {
+  awk -F, -v variant="$1" -v column="$2" '
+    NR == 2 { for (i = 1; i <= NF; ++i) if ($i == column) at = i }
+    $1 == variant && $3 == "sw_0-h0" { print $at }' "$dir/$name/queues.csv"
+}
+# deepest VARIANT: the largest 99th percentile of all queues.
+deepest() {
+  awk -F, -v variant="$1" '
+    NR == 2 { for (i = 1; i <= NF; ++i) if ($i == "p99") at = i }
+    $1 == variant && $at > max { max = $at } END { print max + 0 }' "$dir/$name/queues.csv"
+}
+# slowdowns VARIANT MIN MAX PERCENT: of flows of that size.
+slowdowns() {
+  awk -F, -v variant="$1" -v min="$2" -v max="$3" '$1 == variant && $6 >= min && $6 < max {print $9}' \
+    "$dir/$name/flows.csv" | sort -g | awk -v part="$4" '{v[NR] = $1} END {print v[int(NR * part / 100) + 1]}'
+}
+# gbps VARIANT: all octets over the time to the end of the last flow.
+gbps() {
+  awk -F, -v variant="$1" '$1 == variant { sum += $6; if ($7 > max) max = $7 } END { print sum * 8 / max }' \
+    "$dir/$name/flows.csv"
+}
+trace() { grep -oE 'trace [0-9a-f]+' "$dir/$name.txt" | xargs; }
+holds() {  # AN AWK CONDITION, WHY
+  awk "BEGIN { exit !($1) }" || fail "$name: $1: $2"
+}
+
+test_case "HPCC: short flows find queues nearly empty where DCQCN fills them"
+run hpcc 's/^flows = .*/flows = 400/'
+holds "$(slowdowns hpcc 0 16384 95) < 3" "it keeps no standing queue"
+holds "$(slowdowns dcqcn 0 16384 95) > 1.5 * $(slowdowns hpcc 0 16384 95)" "DCQCN does: marks begin at 400 KB"
+holds "$(deepest hpcc) < $(deepest dcqcn) / 4" "a window never has more than a round trip of its link"
+holds "$(slowdowns hpcc 2000000 40000000 50) < 1.3 * $(slowdowns dcqcn 2000000 40000000 50)" "long flows do not pay"
+
+test_case "Swift: the queue is the target less the round trip without a queue, and the link is full"
+# 100 Gb/s are 12.5 octets a nanosecond; four times 1 us, two packets and two acknowledgements are 4.8 us.
+run swift
+for target in 15 30 60; do
+  expected=$(((target * 1000 - 4800) * 125 / 10))
+  median=$(queue target_${target}us p50)
+  holds "$median > 0.95 * $expected && $median < 1.05 * $expected" "the target of $target us sets it"
+  holds "$(queue target_${target}us busy) > 0.98" "the link is full"
+done
+holds "$(queue PFC_only p50) > 10 * $(queue target_15us p50)" "PFC alone fills the buffer"
+before=$(trace)
+
+test_case "the same seed is the same run, with one poller and with four"
+run swift 's|^class/infiniband/h{1..16}/pcc/interval_us.*|&\nclass/infiniband/h{1..16}/pcc/num_threads = 4|'
+expect "$before" "$(trace)" "hashes"
+
+test_case "TIMELY: the tail of the delay is a ninth of PFC's at most, at a rate near the line's"
+# The paper's abstract: 9 times less in the 99th percentile, near line rate. The first half of the run is left to
+# the start of ten flows at once.
+run timely
+holds "$(queue timely p99) * 9 < $(queue PFC_only p99)" "gradients see a queue before it is deep"
+holds "$(gbps timely) > 0.7 * $(gbps PFC_only)" "the flows end one after the other, the last one alone"
+
+test_case "DCTCP on CNPs: the queue stays at the threshold of marks, and the link is full"
+# Alizadeh et al., section 3.3: the queue is at most K + N packets; a packet has 1,100 octets.
+run dctcp
+holds "$(queue '' p50) > 0.8 * 97500 && $(queue '' p50) < 97500 + 20 * 1100" "K, and K + N"
+holds "$(queue '' p95) < 97500 + 2 * 20 * 1100" "at most a round of CNPs late"
+holds "$(queue '' busy) > 0.98" "the link is full"
