@@ -60,7 +60,7 @@ struct rocefs_qp_hop {
   uint32_t rate_mbps; /* of the port's link */
 };
 
-/* What a response has told a queue pair that asked for events. */
+/* News for a queue pair that asked for events. */
 struct rocefs_qp_event {
   uint64_t at_ns;
   uint32_t qpn;

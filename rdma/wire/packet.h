@@ -49,8 +49,8 @@ struct Parsed {
 };
 
 // `packet` begins with the IP header. Octets beyond the UDP length are ignored: UDP options
-// (telemetry.h), and what pads a short Ethernet frame. The IPv4 header checksum must be right; the UDP checksum is not
-// checked, since the ICRC covers more. On an error `out` is unspecified.
+// (telemetry.h), and what pads a short Ethernet frame. The IPv4 header checksum must be right; the
+// UDP checksum is not checked, since the ICRC covers more. On an error `out` is unspecified.
 ParseError parse(std::span<const uint8_t> packet, Parsed& out);
 
 // parse() for a packet whose payload, pad and ICRC are stored apart: `bytes` are exactly its
