@@ -15,6 +15,8 @@ PROVIDER_ABIS := 34 57 59 64
 PROVIDERS := $(PROVIDER_ABIS:%=$(BUILD)/lib/librocefs-rdmav%.so)
 EXAMPLES := $(patsubst tools/examples/%.cc,$(BUILD)/examples/%.so,$(filter-out %/own_pollers.cc,$(wildcard tools/examples/*.cc)))
 MANUAL := $(BUILD)/share/man/man1/mango-ctl.1
+PAGES := $(wildcard doc/man/*.[0-9]) $(MANUAL)
+HTML := $(foreach page,$(PAGES),$(BUILD)/share/doc/rocefs/html/$(notdir $(page)).html)
 all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(MANUAL) $(PROVIDERS) $(BUILD)/lib/libmango.so $(EXAMPLES) ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
@@ -22,6 +24,8 @@ demo: packages ## mount, send a real file over a lossy link, prove that it arriv
 test: packages ## build and run all tests; ends with `N passed, N failed`
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all tests
 	@test/run $(BUILD)
+html: packages ## the manual pages as HTML, in build/share/doc/rocefs/html
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(HTML)
 bench: packages ## measure, each figure beside its reference; BENCH=NAME for one of them
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(BUILD)/bin/rocefs $(BUILD)/test/rocefs_bench $(if $(LIBFABRIC),$(BUILD)/test/fi_write)
 	@$(BUILD)/test/rocefs_bench $(BENCH)
@@ -87,7 +91,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test bench fuzz fuzzers mutations pyverbs unit-test fabtests programs reference check asan tsan chaos install clean packages tests
+.PHONY: help all demo test html bench fuzz fuzzers mutations pyverbs unit-test fabtests programs reference check asan tsan chaos install clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.
@@ -151,7 +155,7 @@ NEEDED_BY_tools := $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 tests: $(TESTS:%=$(BUILD)/test/%_test)
-tests: $(BUILD)/test/fuzz/replay $(BUILD)/test/provider/verbs_test $(BUILD)/test/abi/open $(addprefix $(BUILD)/test/lies/,liar.so program pcc_program)
+tests: $(HTML) $(BUILD)/test/fuzz/replay $(BUILD)/test/provider/verbs_test $(BUILD)/test/abi/open $(addprefix $(BUILD)/test/lies/,liar.so program pcc_program)
 
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
@@ -274,6 +278,16 @@ $(BUILD)/lib/libmango.so: $(patsubst $(BUILD)/%,$(BUILD)/pic/%,$(call objects,pc
 $(BUILD)/examples/%.so: tools/examples/%.cc pcc/api/libmango.h pcc/api/rocefs_pcc.h
 	@mkdir -p $(@D)
 	$(CXX) -std=c++20 -O2 -g -Wall -Wextra -Werror -shared -fPIC -Ipcc/api -o $@ $<
+
+# References to other pages of ours become links.
+null :=
+space := $(null) $(null)
+PAGE_NAMES := $(subst $(space),|,$(basename $(notdir $(PAGES))))
+TO_HTML = @mkdir -p $(@D) && mandoc -T html $< | sed -E 's@<b>($(PAGE_NAMES))</b>\(([1-9])\)@<a href="\1.\2.html">&</a>@g' >$@
+$(BUILD)/share/doc/rocefs/html/%.html: doc/man/%
+	$(TO_HTML)
+$(BUILD)/share/doc/rocefs/html/%.html: $(BUILD)/share/man/man1/%
+	$(TO_HTML)
 
 # The header as a program in C sees it.
 $(BUILD)/test/pcc/%.o: test/pcc/%.c $(STAMP)

@@ -6,10 +6,12 @@
 #include "core/tree/function_file.h"
 #include "core/tree/knob_file.h"
 #include "core/tree/trigger.h"
+#include "pcc/api/register_access.h"
 #include "pcc/card/calls_file.h"
 #include "pcc/card/rpc_file.h"
 #include "pcc/card/status_text.h"
 #include "pcc/card/trace_text.h"
+#include "rdma/uapi/registers.h"
 
 namespace rocefs {
 namespace {
@@ -183,6 +185,14 @@ void PccFiles::add_settings() {
       [&device = parts_.device]() -> Result<std::string> {
         return std::to_string(device.card_pid());
       });
+  value("events_lost",
+        "events for algorithms (rocefs_pcc) that were overwritten before they were read, since PCC "
+        "became active last",
+        [&device = parts_.device]() -> Result<std::string> {
+          const std::shared_ptr<SharedMemory>& page = device.last_control();
+          if (!page) return std::string("0");
+          return std::to_string(load_announced(page->at<rocefs_control_page>(0)->events_lost));
+        });
   settings_ = std::make_shared<KnobSet>(kSettings, parts_.engine, nullptr);
   add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kThreads));
   add_knob_file(parts_.tree, directory_, std::make_shared<IntervalFile>(settings_, parts_.device));

@@ -26,6 +26,8 @@ constexpr QpRow kRows[] = {
      [](const QpReading& qp) { return std::to_string(qp.rtt_ns); }},
     {"rtt_timeouts", "round trips that its algorithm asked for and gave up",
      [](const QpReading& qp) { return std::to_string(qp.rtt_timeouts); }},
+    {"late_calls", "calls of its algorithm that came an interval or more after their time",
+     [](const QpReading& qp) { return std::to_string(qp.late_calls); }},
     {"rate", "bits per second at which its data is paced; the link's where nothing paces it",
      [](const QpReading& qp) { return std::to_string(qp.rate_bps); }},
     {"pid", "of the program that made it; 0 where that is not known",

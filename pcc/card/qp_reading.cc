@@ -23,6 +23,7 @@ void read_control(rocefs_qp_control& line, QpReading& reading) {
   reading.slot = load(line.slot);
   reading.calls = load(line.calls);
   reading.rtt_timeouts = load(line.rtt_timeouts);
+  reading.late_calls = load(line.late_calls);
   uint64_t baseline = load(line.cnp_baseline);
   reading.cnps -= std::min(baseline, reading.cnps);
 }

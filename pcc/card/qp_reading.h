@@ -25,6 +25,7 @@ struct QpReading {
   uint32_t slot = 0;
   uint32_t calls = 0;
   uint64_t rtt_timeouts = 0;
+  uint32_t late_calls = 0;
 };
 
 // Reads a queue pair; empty if inactive. Any thread. `control` is null without an owner of the

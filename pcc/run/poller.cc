@@ -59,7 +59,7 @@ void PccPoller::take_events() {
     uint64_t written = load_announced(run_.signals.events_written);
     if (written - number > kKept) {
       uint64_t oldest = written - kKept;
-      if (index_ == 0) run_.events_lost.fetch_add(oldest - number, std::memory_order_relaxed);
+      if (index_ == 0) run_.count_lost_events(oldest - number);
       end = written;
       number = oldest - 1;
       continue;
@@ -170,6 +170,7 @@ void PccPoller::step(PccQp& qp, TimeNs now) {
     qp.end_probe(now);
   }
   bool wanted = due && qp.is_wanted();
+  if (wanted) qp.note_lateness(now, run_.interval);
   if (due) {
     TimeNs interval = run_.interval;
     qp.due = now - qp.due < interval ? qp.due + interval : now + interval;

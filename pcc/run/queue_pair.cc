@@ -49,6 +49,7 @@ PccQp::PccQp(uint32_t qpn, uint32_t generation, const rocefs_qp_signals& signals
   store_word(control.rtt_timeouts, uint64_t{0});
   store_word(control.calls, uint32_t{0});
   store_word(control.rate, uint64_t{0});
+  store_word(control.late_calls, uint32_t{0});
   set_wants(algorithm);
   // The generation in the word binds it to this queue pair.
   announce(control.window, window_word(generation, window_));
@@ -109,6 +110,13 @@ uint32_t PccQp::read_cnps() {
   cnps_seen_ = cnps;
   call_cnps_ = clipped(uint64_t{call_cnps_} + delta);
   return delta;
+}
+
+void PccQp::note_lateness(TimeNs now, TimeNs interval) {
+  TimeNs at = due;
+  if (!events_.empty()) at = std::max(due, static_cast<TimeNs>(events_.front().at_ns) + interval);
+  if (wants_ != 0 && events_.empty()) return;
+  if (now - at >= interval) store_word(control_.late_calls, ++late_calls_);
 }
 
 rocefs_qp_call PccQp::note_call() {

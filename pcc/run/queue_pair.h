@@ -69,6 +69,8 @@ class PccQp {
     call_cnps_ = call_rtt_ns_ = 0;
     call_probes_ = false;
   }
+  // Counts a call that comes late: its time, or that of its oldest event, is an interval past.
+  void note_lateness(TimeNs now, TimeNs interval);
   // The call that ends, but for its time and flags that the caller knows. Counts it.
   rocefs_qp_call note_call();
 
@@ -93,6 +95,7 @@ class PccQp {
   uint32_t call_cnps_ = 0;
   uint32_t call_rtt_ns_ = 0;
   bool call_probes_ = false;
+  uint32_t late_calls_ = 0;
   uint32_t call_number_ = 0;  // calls since the slot was applied
   bool probing_ = false;
   bool updated_ = false;

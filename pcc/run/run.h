@@ -1,6 +1,7 @@
 // PccRun: state shared by the pollers of a run.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -46,6 +47,11 @@ class PccRun {
   // Number of threads that wait for all pollers to leave poll(); they take precedence over poll().
   std::atomic<unsigned> wanted{0};
 
+  // One thread.
+  void count_lost_events(uint64_t more) {
+    uint64_t lost = events_lost.fetch_add(more, std::memory_order_relaxed) + more;
+    store_word(control.events_lost, static_cast<uint32_t>(std::min<uint64_t>(lost, ~0u)));
+  }
   // Any thread. True for the first warning of that kind for the slot.
   bool first(unsigned of_slot, PccWarning warning) {
     auto bit = static_cast<uint8_t>(1u << static_cast<unsigned>(warning));

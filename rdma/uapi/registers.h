@@ -119,7 +119,8 @@ struct rocefs_qp_control {
   /* The queue pair's generation << 32 | rate in units of 100 kb/s, Ethernet framing included, at
    * which requests leave; 0, or another generation: no rate. */
   uint64_t rate;
-  uint32_t reserved[2];
+  uint32_t late_calls; /* an interval or more after their time */
+  uint32_t reserved;
 } __attribute__((aligned(64)));
 
 enum rocefs_qp_wants {
@@ -173,7 +174,7 @@ union rocefs_call_entry {
 
 struct rocefs_control_page {
   uint32_t version;
-  uint32_t reserved;
+  uint32_t events_lost; /* overwritten before the owner read them */
   /* Number of entries written so far; entry N is trace[N % ROCEFS_TRACE_ENTRIES]. */
   uint64_t traced __attribute__((aligned(64)));
   struct rocefs_qp_control qps[ROCEFS_MAX_QPS];

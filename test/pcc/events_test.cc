@@ -213,3 +213,66 @@ TEST_CASE("pcc: functions for algorithms do nothing outside of one") {
   CHECK(rocefs_pcc_now() == 0);
   CHECK(rocefs_pcc_param_range(nullptr, 0, "x", 0, 1) == MANGO_STATUS_INVALID_PARAM);
 }
+
+TEST_CASE("pcc: calls that come late are counted") {
+  PccWorld world;
+  Act act = [](PccScript&, const mango_pcc_context_t& context) { return keep_window(context); };
+  world.controller.add(0, scripted("timed", 0, act));
+  world.pages.activate(17);
+  REQUIRE(world.begin() == MANGO_STATUS_OK);
+  auto late = [&](TimeNs at) {
+    world.poll(at);
+    return world.pages.control_of(17).late_calls;
+  };
+  world.poll(0);
+  CHECK(late(kInterval) == 0);
+  CHECK(late(3 * kInterval - 1) == 0);
+  CHECK(late(5 * kInterval) == 1);
+  CHECK(late(6 * kInterval) == 1);
+}
+
+TEST_CASE("pcc: an algorithm of events is late by the age of the oldest") {
+  PccWorld world;
+  Taker taker;
+  world.controller.add(0, taker.algorithm(ROCEFS_PCC_METRIC_EVENTS));
+  world.pages.activate(17);
+  REQUIRE(world.begin() == MANGO_STATUS_OK);
+  world.run(kInterval);
+  auto late_at = [&](TimeNs event, TimeNs call) {
+    rocefs_qp_event told{};
+    told.qpn = 17;
+    told.generation = world.pages.signals_of(17).generation;
+    told.at_ns = static_cast<uint64_t>(event);
+    world.pages.add_event(told);
+    world.poll(call);
+    return world.pages.control_of(17).late_calls;
+  };
+  CHECK(late_at(20 * kInterval, 20 * kInterval) == 0);
+  CHECK(late_at(30 * kInterval, 32 * kInterval - 1) == 0);
+  CHECK(late_at(40 * kInterval, 42 * kInterval) == 1);
+  CHECK(taker.calls.size() == 4);
+}
+
+TEST_CASE("pcc events: under the virtual clock the next look is the engine's to say") {
+  for (bool virtual_clock : {false, true}) {
+    PccWorld world;
+    Taker taker;
+    world.pages.signals->virtual_clock = virtual_clock;
+    world.controller.add(0, taker.algorithm(ROCEFS_PCC_METRIC_EVENTS));
+    world.pages.activate(17);
+    REQUIRE(world.begin() == MANGO_STATUS_OK);
+    world.poll(0);
+    CHECK(world.poll(kInterval) == (virtual_clock ? kNever : 2 * kInterval));
+    CHECK(taker.calls == Calls{{}});
+    world.pages.add_event(17, 1);
+    // A pause of more than an interval: at once.
+    world.poll(10 * kInterval);
+    CHECK(taker.calls == Calls{{}, {1}});
+    // An interval passes between two calls.
+    world.pages.add_event(17, 2);
+    CHECK(world.poll(10 * kInterval + 1) == 11 * kInterval);
+    CHECK(taker.calls.size() == 2);
+    world.poll(11 * kInterval);
+    CHECK(taker.calls == Calls{{}, {1}, {2}});
+  }
+}

@@ -68,7 +68,7 @@ TEST_CASE("pcc files: each active queue pair has a directory, which goes with it
   cards.activate(17);
   CHECK(cards.entries("qps") == Names{"17"});
   CHECK(cards.entries("qps/17") == Names{"window", "cnp", "ctrl_count", "rtt_ns", "rtt_timeouts",
-                                         "rate", "pid", "comm", "algo"});
+                                         "late_calls", "rate", "pid", "comm", "algo"});
   CHECK(cards.read("qps/17/pid") == "132044");
   CHECK(cards.read("qps/17/comm") == "ib_write_bw");
   CHECK(cards.read("qps/17/window") == "4294967295");
@@ -108,6 +108,7 @@ TEST_CASE("pcc files: a queue pair shows its own pages, not those of an earlier 
   control.calls = 150;
   control.cnp_baseline = 12;
   control.rtt_timeouts = 3;
+  control.late_calls = 2;
   cards.signals(17).cnps = 14;
   CHECK(cards.read("qps/17/window") == "8192");
   CHECK(cards.read("qps/17/cnp") == "2");
@@ -130,14 +131,15 @@ TEST_CASE("pcc files: a queue pair shows its own pages, not those of an earlier 
 
 TEST_CASE("pcc files: the snapshot has the files of all queue pairs as CSV") {
   Cards cards;
-  const std::string names = "qp,window,cnp,ctrl_count,rtt_ns,rtt_timeouts,rate,pid,comm,algo";
+  const std::string names =
+      "qp,window,cnp,ctrl_count,rtt_ns,rtt_timeouts,late_calls,rate,pid,comm,algo";
   CHECK(cards.read("snapshot") == names);
   cards.activate(17);
   cards.signals(17).cnps = 12;
   cards.signals(17).rtt_ns = 4321;
   cards.signals(17).rate_bps = 9'000'000'000;
   CHECK(cards.read("snapshot") ==
-        names + "\n17,4294967295,12,0,4321,0,9000000000,132044,ib_write_bw,-");
+        names + "\n17,4294967295,12,0,4321,0,0,9000000000,132044,ib_write_bw,-");
   start(cards);
   cards.set_window(17, 8192);
   auto& control = cards.control(17);
@@ -145,6 +147,7 @@ TEST_CASE("pcc files: the snapshot has the files of all queue pairs as CSV") {
   control.calls = 150;
   control.cnp_baseline = 10;
   control.rtt_timeouts = 3;
+  control.late_calls = 2;
   cards.activate(18, 7, "a,\"b\"\nc");
   std::string want = names;
   for (const std::string qp : {"17", "18"}) {

@@ -128,6 +128,14 @@ cc -std=c11 -Wall -Wextra -Werror -I"$(dirname "$header")" -fPIC -shared -o "$di
 example rocefs.ini.5 DESCRIPTION >"$dir/example.ini"
 "$ROCEFS" sim "$dir/example.ini" >"$dir/said" 2>&1 || mistake "rocefs.ini(5): $(cat "$dir/said")"
 
+test_case "the pages are HTML too, and their links lead to pages"
+html=$build/share/doc/rocefs/html
+for page in "$pages"/* "$made"/*; do
+  page=$html/${page##*/}.html
+  grep -qs '<h1 class="Sh" id="NAME">' "$page" || mistake "${page##*/} has no NAME"
+done
+grep -q 'href="libmango.3.html"' "$html/rocefs_pcc.3.html" || mistake "rocefs_pcc(3) does not lead to libmango(3)"
+
 test_case "pages and files that a page names exist"
 for page in "$pages"/* "$made"/*; do
   for file in $(sed 's/\\-/-/g' "$page" | grep -oE '\b(core|rdma|pcc|tools)/[a-z_/.-]+\.(h|ini|cc)'); do
