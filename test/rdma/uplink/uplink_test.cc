@@ -3,6 +3,7 @@
 
 #include "rdma/cc/cnp.h"
 #include "rdma/fabric/injector.h"
+#include "test/rdma/congested.h"
 #include "test/rdma/uplink/uplinked.h"
 #include "test/skip.h"
 
@@ -47,6 +48,34 @@ TEST_CASE("uplink: unknown destinations leave by the nearest uplink, and the res
   for (const char* link : {"leaf-spine_0", "leaf-spine_1"}) {
     CHECK(world.link(link).counters().packets.get() > 10);
   }
+}
+
+TEST_CASE("uplink: packets leave without options, and events tell octets alone") {
+  NEEDS_IO_URING();
+  Wire wire;
+  WindowTaker owner;
+  constexpr uint32_t kLength = 100'000;
+  wire.near.on_core([&] {
+    if (!owner.take(wire.near.device())) std::abort();
+    owner.line(wire.near.qp->number()).wants = ROCEFS_WANTS_EVENTS | ROCEFS_WANTS_HOPS;
+  });
+  fill(wire.near.bytes(), 7);
+  wire.near.post(wire.near.request(SendOp::kWrite, wire.far, 0, 0, kLength));
+  wire.near.expect_success(1);
+  CHECK(same(wire.near.bytes().subspan(0, kLength), wire.far.bytes().subspan(0, kLength)));
+  CHECK(wire.far.counters().rx_icrc_encapsulated.get() == 0);
+  wire.near.on_core([&] {
+    auto& page = *wire.near.device().registers().signals()->at<rocefs_signals_page>(0);
+    CHECK(page.events_written > 0);
+    uint64_t octets = 0;
+    for (uint64_t n = 0; n < page.events_written; ++n) {
+      octets += page.events[n].bytes;
+      CHECK(page.events[n].rtt_ns == 0);
+      CHECK(page.events[n].hops == 0);
+    }
+    CHECK(octets == kLength);
+    wire.near.device().registers().give_back(owner);
+  });
 }
 
 TEST_CASE("uplink: WRITE, READ, SEND and atomics cross the kernel's network both ways") {
