@@ -65,17 +65,18 @@ class OpenAttribute final : public OpenFile {
   void read(uint64_t offset, size_t size, const OperationPtr&,
             Answer<std::string> answer) override {
     if (attribute_->removed()) return answer(removed_error());
-    if (!filled_ || offset == 0 || offset != position_) {
-      uint64_t version = attribute_->version_;
-      Result<std::string> text = attribute_->show();
-      if (!text) return answer(text.error());
-      seen_ = version;
-      text_ = std::move(*text);
-      filled_ = true;
+    if (buffer_->filled && offset != 0 && offset == buffer_->position) {
+      return answer(buffer_->take(offset, size));
     }
-    std::string part = slice(text_, offset, size);
-    position_ = offset + part.size();
-    answer(std::move(part));
+    // The answer may come when the file is closed.
+    attribute_->show_present([buffer = buffer_, version = attribute_->version_, offset, size,
+                              answer = std::move(answer)](Result<std::string> text) mutable {
+      if (!text) return answer(text.error());
+      buffer->text = std::move(*text);
+      buffer->seen = version;
+      buffer->filled = true;
+      answer(buffer->take(offset, size));
+    });
   }
 
   void write(std::string_view data, const OperationPtr& operation, Answer<size_t> answer) override {
@@ -89,18 +90,27 @@ class OpenAttribute final : public OpenFile {
       if (!wake_) attribute_->polled_.push_back(this);
       wake_ = std::move(wake);
     }
-    if (seen_ != attribute_->version_) events |= POLLERR | POLLPRI;
+    if (buffer_->seen != attribute_->version_) events |= POLLERR | POLLPRI;
     return events;
   }
 
  private:
   friend class Attribute;
   std::shared_ptr<Attribute> attribute_;
+  struct Buffer {
+    std::string text;
+    uint64_t position = 0;
+    uint64_t seen = 0;
+    bool filled = false;
+
+    std::string take(uint64_t offset, size_t size) {
+      std::string part = slice(text, offset, size);
+      position = offset + part.size();
+      return part;
+    }
+  };
   Task wake_;
-  std::string text_;
-  uint64_t position_ = 0;
-  uint64_t seen_ = 0;
-  bool filled_ = false;
+  std::shared_ptr<Buffer> buffer_ = std::make_shared<Buffer>();
 };
 
 Result<std::unique_ptr<OpenFile>> Attribute::open(const std::shared_ptr<File>& self,

@@ -149,6 +149,9 @@ class Attribute : public File {
 
   // The text with its newline. Called only when readable().
   virtual Result<std::string> show() { return errorf(EACCES, "not readable"); }
+  // The text for a read(2), now or later: for texts that another thread or process has to say,
+  // where show() is the one that it said last.
+  virtual void show_present(Answer<std::string> answer) { answer(show()); }
 
   // True if the text is a setting that is saved, and restored by the worker that takes over after a
   // crash.

@@ -15,6 +15,14 @@ Result<std::string> TriggerFile::show() {
   return text;
 }
 
+void TriggerFile::show_present(Answer<std::string> answer) {
+  if (!refresh_) return answer(show());
+  refresh_([self = shared_from_this(), answer = std::move(answer)](Result<void> done) mutable {
+    if (!done) return answer(done.error());
+    answer(self->show());
+  });
+}
+
 void TriggerFile::store(std::string_view text, const OperationPtr& operation, Answer<void> answer) {
   if (names_files(text)) (void)operation->identity();
   if (row_.replayed && engine_.mode() == ClockMode::kVirtual) {
@@ -57,9 +65,10 @@ void TriggerFile::store_held(std::string text, const OperationPtr& operation, An
 }
 
 void add_trigger(Tree& tree, const std::string& directory, const TriggerRow& row, Engine& engine,
-                 TriggerFile::Store store, TriggerFile::Show show) {
+                 TriggerFile::Store store, TriggerFile::Show show, TriggerFile::Refresh refresh) {
   tree.add_file(fmt::format("{}/{}", directory, row.path),
-                std::make_shared<TriggerFile>(row, engine, std::move(store), std::move(show)));
+                std::make_shared<TriggerFile>(row, engine, std::move(store), std::move(show),
+                                              std::move(refresh)));
 }
 
 }  // namespace rocefs

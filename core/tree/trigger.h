@@ -41,14 +41,22 @@ class TriggerFile final : public Attribute,
  public:
   using Store = FunctionAttribute::Store;
   using Show = FunctionAttribute::Show;
+  // Brings up to date what `show` shows; answers when that is done. An error is the reader's.
+  using Refresh = std::function<void(Answer<void>)>;
   // `row` and `engine` outlive the file.
-  TriggerFile(const TriggerRow& row, Engine& engine, Store store, Show show = nullptr)
-      : row_(row), engine_(engine), store_(std::move(store)), show_(std::move(show)) {}
+  TriggerFile(const TriggerRow& row, Engine& engine, Store store, Show show = nullptr,
+              Refresh refresh = nullptr)
+      : row_(row),
+        engine_(engine),
+        store_(std::move(store)),
+        show_(std::move(show)),
+        refresh_(std::move(refresh)) {}
 
   bool readable() const override { return static_cast<bool>(show_); }
   bool writable() const override { return true; }
   FileDoc doc() const override { return {"trigger", std::string(row_.syntax), {}, row_.doc}; }
   Result<std::string> show() override;
+  void show_present(Answer<std::string> answer) override;
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override;
   bool replayed() const override { return row_.replayed; }
   bool names_files(std::string_view text) const override {
@@ -62,11 +70,13 @@ class TriggerFile final : public Attribute,
   Engine& engine_;
   Store store_;
   Show show_;
+  Refresh refresh_;
 };
 
 // Adds `row`'s file below `directory`.
 void add_trigger(Tree& tree, const std::string& directory, const TriggerRow& row, Engine& engine,
-                 TriggerFile::Store store, TriggerFile::Show show = nullptr);
+                 TriggerFile::Store store, TriggerFile::Show show = nullptr,
+                 TriggerFile::Refresh refresh = nullptr);
 
 // Text as stored, without one newline at its end.
 std::string_view without_newline(std::string_view text);

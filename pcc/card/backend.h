@@ -76,6 +76,9 @@ class PccBackend {
   using Assignments = std::vector<std::pair<std::string, std::string>>;
   virtual void update(unsigned slot, const Assignments& changes,
                       Answer<PccAlgorithmInfo> answer) = 0;
+  // Answers the present values of the slot's parameters, those of the first queue pair that runs
+  // it: an algorithm may change them itself. Starts no process, and does not wait long for one.
+  virtual void read(unsigned slot, Answer<PccAlgorithmInfo> answer) = 0;
   // Returns to the initial state: ends a run, unloads plugins. Pending answers may be dropped.
   virtual void forget(Answer<void> answer) = 0;
   // Sends a message to the card's processor and answers its reply.

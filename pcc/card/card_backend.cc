@@ -32,7 +32,8 @@ CardBackend::CardBackend(PollLoop& loop, Options options, PccBackend::Listener& 
       options_(std::move(options)),
       listener_(listener),
       timer_(loop, [this] { time_out(); }),
-      pulse_(loop, [this] { feel_pulse(); }) {}
+      pulse_(loop, [this] { feel_pulse(); }),
+      read_timer_(loop, [this] { give_up_reading(); }) {}
 
 // Drops pending answers.
 CardBackend::~CardBackend() = default;
@@ -92,6 +93,42 @@ void CardBackend::update(unsigned slot, const Assignments& changes,
       [slot](const PccAlgorithmInfo& said) { return said.slot == slot; });
 }
 
+// One order at a time for a slot: its answer is for all who have asked meanwhile.
+void CardBackend::read(unsigned slot, Answer<PccAlgorithmInfo> answer) {
+  if (!process_ || telling_) return answer(Error{ESRCH, "there is no mango-pccd"});
+  auto [found, fresh] = readings_.try_emplace(slot);
+  if (fresh) found->second.deadline = monotonic_ns() + kReadPatience;
+  if (monotonic_ns() >= found->second.deadline) {
+    return answer(Error{ETIMEDOUT, "mango-pccd is busy"});
+  }
+  found->second.readers.push_back(std::move(answer));
+  read_timer_.arm(found->second.deadline - monotonic_ns());
+  if (!fresh) return;
+  Answer<PccAlgorithmInfo> tell = [this, slot](Result<PccAlgorithmInfo> said) {
+    Reading reading = std::move(readings_[slot]);
+    readings_.erase(slot);
+    for (auto& reader : reading.readers) reader(said);
+  };
+  ask<PccAlgorithmInfo>(
+      CardOrder::Read{slot}, std::move(tell), [](PccAlgorithmInfo algorithm) { return algorithm; },
+      [slot](const PccAlgorithmInfo& said) { return said.slot == slot; });
+}
+
+void CardBackend::give_up_reading() {
+  TimeNs now = monotonic_ns(), next = kNever;
+  std::vector<Answer<PccAlgorithmInfo>> late;
+  for (auto& [slot, reading] : readings_) {
+    if (reading.readers.empty()) continue;
+    if (reading.deadline > now) {
+      next = std::min(next, reading.deadline);
+      continue;
+    }
+    for (auto& reader : std::exchange(reading.readers, {})) late.push_back(std::move(reader));
+  }
+  if (next != kNever) read_timer_.arm(next - now);
+  for (auto& reader : late) reader(Error{ETIMEDOUT, "mango-pccd is busy"});
+}
+
 // Ends the process; the next order starts another.
 void CardBackend::forget(Answer<void> answer) {
   process_.reset();
@@ -99,6 +136,9 @@ void CardBackend::forget(Answer<void> answer) {
   set_pulse(false);
   waiting_.clear();
   held_.clear();
+  for (auto& [slot, reading] : std::exchange(readings_, {})) {
+    for (auto& reader : reading.readers) reader(Error{ESRCH, "mango-pccd was ended"});
+  }
   answer({});
 }
 

@@ -45,6 +45,9 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   };
   // Interval of echo orders, in wall time.
   static constexpr TimeNs kPulse = kSecond;
+  // Time that a reader waits for the process, in wall time: values that were known last are better
+  // than none while it loads, hangs, or is held by a debugger.
+  static constexpr TimeNs kReadPatience = kSecond / 2;
   // Loop and listener outlive the backend. Must not be destroyed from its own callbacks.
   CardBackend(PollLoop& loop, Options options, PccBackend::Listener& listener);
   ~CardBackend() override;
@@ -59,6 +62,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   void set_debug(bool on) override;
   void set_interval(unsigned interval_us, Answer<void> answer) override;
   void update(unsigned slot, const Assignments& changes, Answer<PccAlgorithmInfo> answer) override;
+  void read(unsigned slot, Answer<PccAlgorithmInfo> answer) override;
   void forget(Answer<void> answer) override;
   void echo(const std::string& message, Answer<std::string> answer) override;
   // Calls the algorithms that are due at `now`, in turn; answers the time of the next call.
@@ -78,6 +82,11 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
     std::function<bool(const CardAnswer&)> fits;  // true if it can answer this order
     UniqueFunction<void(CardAnswer)> give;        // called with that kind, or an error
   };
+  // Read order without an answer, and those who wait for it.
+  struct Reading {
+    TimeNs deadline = 0;
+    std::vector<Answer<PccAlgorithmInfo>> readers;
+  };
   using Pages = std::vector<std::shared_ptr<SharedMemory>>;
 
   template <class Said, class T, class Value>
@@ -95,6 +104,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   void time_out();
   void arm();
   void lose(int code, const std::string& why);
+  void give_up_reading();
   void set_pulse(bool on);
   void feel_pulse();
   std::string name() const;
@@ -112,6 +122,8 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   unsigned unsolicited_ = 0;
   LogLimit printed_;
   uint64_t next_id_ = 1;
+  LoopTimer read_timer_;
+  std::map<unsigned, Reading> readings_;  // by slot; answers in waiting_ end them
   std::map<uint64_t, Waiting> waiting_;
   // During the report of a loss, orders wait until every listener has been called.
   bool telling_ = false;

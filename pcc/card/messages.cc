@@ -16,10 +16,11 @@
 namespace rocefs {
 namespace {
 
-constexpr std::array<std::string_view, 10> kVerbs = {
-    "load", "unload", "apply", "start", "stop", "interval", "update", "echo", "round", "debug"};
+constexpr std::array<std::string_view, 11> kVerbs = {"load",  "unload",   "apply",  "start",
+                                                     "stop",  "interval", "update", "echo",
+                                                     "round", "debug",    "read"};
 constexpr size_t kLoad = 0, kUnload = 1, kApply = 2, kStart = 3, kStop = 4, kInterval = 5,
-                 kUpdate = 6, kEcho = 7, kRound = 8, kDebugOrder = 9;
+                 kUpdate = 6, kEcho = 7, kRound = 8, kDebugOrder = 9, kRead = 10;
 constexpr std::string_view kHex = "0123456789ABCDEF";
 constexpr std::string_view kLogPrefix = "log ", kDiedPrefix = "died ";
 
@@ -298,6 +299,7 @@ std::string format_order(const CardOrder& order) {
                  [&](const CardOrder::Echo& echo) { out.word(echo.message); },
                  [&](const CardOrder::Round& round) { out.number(round.now); },
                  [&](const CardOrder::Debug& debug) { out.number(unsigned{debug.on}); },
+                 [&](const CardOrder::Read& read) { out.number(read.slot); },
              },
              order.what);
   return out.take();
@@ -348,6 +350,9 @@ Result<CardOrder> parse_order(std::string_view message) {
       break;
     case kDebugOrder:
       order.what = CardOrder::Debug{in.number<unsigned>(1) == 1};
+      break;
+    case kRead:
+      order.what = CardOrder::Read{in.number<unsigned>()};
       break;
     default:
       return nonsense(message);

@@ -55,6 +55,10 @@ struct CardOrder {
   struct Echo {
     std::string message;
   };
+  // Asks for the present values of the parameters.
+  struct Read {
+    unsigned slot;
+  };
   // Whether a debugger may be attached: nothing times out then.
   struct Debug {
     bool on;
@@ -65,7 +69,8 @@ struct CardOrder {
   };
 
   uint64_t id = 0;  // not 0
-  std::variant<Load, Unload, Apply, Start, Stop, SetInterval, Update, Echo, Round, Debug> what;
+  std::variant<Load, Unload, Apply, Start, Stop, SetInterval, Update, Echo, Round, Debug, Read>
+      what;
 };
 
 struct CardAnswer {

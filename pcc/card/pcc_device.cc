@@ -328,13 +328,27 @@ void PccDevice::update(const std::string& algorithm, PccBackend::Assignments cha
     backend_->update(*slot, changes, [this, turn](Result<PccAlgorithmInfo> updated) {
       if (turn->over()) return;
       if (!updated) return turn->done(updated.error());
-      for (PccAlgorithmInfo& one : algorithms_) {
-        if (one.slot == updated->slot && same_names(one, *updated)) one = *updated;
-      }
+      take_values(*updated);
       turn->done({});
     });
   };
   order(std::move(act), std::move(answer));
+}
+
+void PccDevice::take_values(const PccAlgorithmInfo& now) {
+  for (PccAlgorithmInfo& one : algorithms_) {
+    if (one.slot == now.slot && same_names(one, now)) one = now;
+  }
+}
+
+void PccDevice::refresh(Answer<void> answer) {
+  if (!applied()) return answer({});
+  backend_->read(*applied_, [this, alive = std::weak_ptr(alive_), answer = std::move(answer)](
+                                const Result<PccAlgorithmInfo>& now) mutable {
+    if (alive.expired()) return answer(Error{ENODEV, "the device has gone"});
+    if (now) take_values(*now);
+    answer({});
+  });
 }
 
 void PccDevice::echo(const std::string& message, Answer<std::string> answer) {

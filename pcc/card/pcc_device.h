@@ -105,6 +105,10 @@ class PccDevice final : public PccBackend::Listener {
   void unload(const std::string& algorithm, Answer<void> answer);
   // Sets parameters: all or none.
   void update(const std::string& algorithm, PccBackend::Assignments changes, Answer<void> answer);
+  // Asks the backend for the present values of the applied algorithm's parameters, beside other
+  // orders. Where it does not say them the values stay those that were known last. ENODEV when the
+  // object has gone.
+  void refresh(Answer<void> answer);
   // Answers after all earlier orders.
   void settle(Answer<void> answer);
   // Answers the reply of the card's processor.
@@ -144,6 +148,7 @@ class PccDevice final : public PccBackend::Listener {
   Error claimed_error() const;
   void give_back(const WindowController& owner, Answer<void> answer);
   void take_over(std::vector<PccAlgorithmInfo> all);
+  void take_values(const PccAlgorithmInfo& now);
   void forget();
   // Enters the state that follows `event`. Returns the state before.
   PccState advance(PccEvent event);
@@ -169,6 +174,7 @@ class PccDevice final : public PccBackend::Listener {
   std::shared_ptr<SharedMemory> control_;
   std::string last_error_;
   std::function<void()> changed_, state_changed_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // watched by refresh()
 };
 
 }  // namespace rocefs

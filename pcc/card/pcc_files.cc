@@ -56,7 +56,8 @@ constexpr TriggerRow kUnloadTrigger{
     "forgets a plugin's algorithm, which is not applied: what its file "
     "holds by then can be loaded"};
 constexpr std::string_view kParameterDoc =
-    "a parameter of the algorithm that is applied: the directory changes with it";
+    "a parameter of the algorithm that is applied, as the first queue pair has it now: the "
+    "directory changes with the algorithm";
 
 unsigned interval_of(const KnobSet& settings) {
   return static_cast<unsigned>(std::get<uint64_t>(settings.value(kIntervalKnob)));
@@ -122,6 +123,30 @@ class IntervalFile final : public KnobFile, public std::enable_shared_from_this<
   }
 
   PccDevice& device_;
+};
+
+// pcc/status: shows the values that the algorithm has now.
+class StatusFile final : public Stream {
+ public:
+  StatusFile(PccDevice& device, std::function<std::string()> text)
+      : device_(device), text_(std::move(text)) {}
+  void content(Answer<std::string> answer) override {
+    device_.refresh([text = text_, answer = std::move(answer)](Result<void> done) mutable {
+      if (!done) return answer(done.error());
+      answer(text());
+    });
+  }
+  FileDoc doc() const override {
+    return {"value",
+            {},
+            {},
+            "the device's queue pairs, its algorithm and the parameters of that, as people read "
+            "them"};
+  }
+
+ private:
+  PccDevice& device_;
+  const std::function<std::string()> text_;
 };
 
 }  // namespace
@@ -295,9 +320,7 @@ void PccFiles::add_views() {
   PccDevice& device = parts_.device;
   Tree& tree = parts_.tree;
   tree.add_file(directory_ + "/status",
-                std::make_shared<FunctionStream>([this] { return status(); },
-                                                 "the device's queue pairs, its algorithm and the "
-                                                 "parameters of that, as people read them"));
+                std::make_shared<StatusFile>(device, [this] { return status(); }));
   tree.add_file(directory_ + "/snapshot",
                 std::make_shared<FunctionStream>(
                     [&device] { return qp_table(device); },
@@ -352,7 +375,11 @@ void PccFiles::add_parameter(const std::string& directory, const std::string& na
     }
     return errorf(ENODEV, "{} is not applied", algorithm);
   };
-  add_trigger(parts_.tree, directory, row->row, parts_.engine, std::move(store), std::move(show));
+  auto refresh = [&device = parts_.device](Answer<void> answer) {
+    device.refresh(std::move(answer));
+  };
+  add_trigger(parts_.tree, directory, row->row, parts_.engine, std::move(store), std::move(show),
+              std::move(refresh));
 }
 
 }  // namespace rocefs

@@ -206,6 +206,13 @@ void VirtualBackend::update(unsigned slot, const Assignments& changes,
       std::move(answer));
 }
 
+void VirtualBackend::read(unsigned slot, Answer<PccAlgorithmInfo> answer) {
+  if (runner_of(slot) == Runner::kCard) return card_.read(slot, std::move(answer));
+  engine_.call<PccAlgorithmInfo>(
+      [this, slot]() -> Result<PccAlgorithmInfo> { return describe(*controller_, slot); },
+      std::move(answer));
+}
+
 void VirtualBackend::forget(Answer<void> answer) {
   last_round_.reset();
   card_.forget([](Result<void>) {});

@@ -37,6 +37,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   void stop(Answer<void> answer) override;
   void set_interval(unsigned interval_us, Answer<void> answer) override;
   void update(unsigned slot, const Assignments& changes, Answer<PccAlgorithmInfo> answer) override;
+  void read(unsigned slot, Answer<PccAlgorithmInfo> answer) override;
   void forget(Answer<void> answer) override;
   void echo(const std::string& message, Answer<std::string> answer) override;
 

@@ -96,6 +96,40 @@ TEST_CASE("card: the first order starts the process, which inherits no descripto
   CHECK(card.pid() == pid);
 }
 
+TEST_CASE("card: a parameter that the algorithm writes is read as it is now") {
+  PluginFolder directory({"counts"});
+  Card card;
+  auto read = [&] {
+    return card.answer<PccAlgorithmInfo>(
+        [](auto& backend, auto then) { backend.read(kFirstPlugin, std::move(then)); });
+  };
+  auto calls = [&] {
+    Result<PccAlgorithmInfo> now = read();
+    REQUIRE(now);
+    REQUIRE(now->parameters.size() == 1);
+    return std::stoul(now->parameters[0].second);
+  };
+  CHECK(read().error().code == ESRCH);
+  CHECK(card.pid() == 0);  // reading starts no process
+  Pages pages;
+  pages.activate(kQpn);
+  REQUIRE(card.load(directory));
+  CHECK(calls() == 0);
+  REQUIRE(card.apply(kFirstPlugin));
+  REQUIRE(card.start(pages));
+  CHECK(soon([&] { return calls() > 0; }));
+  // A process that a debugger has stopped, for example.
+  ::kill(card.pid(), SIGSTOP);
+  CHECK(read().error().code == ETIMEDOUT);
+  TimeNs begin = monotonic_ns();
+  CHECK(read().error().code == ETIMEDOUT);
+  CHECK(monotonic_ns() - begin < CardBackend::kReadPatience);  // only the first reader waits
+  ::kill(card.pid(), SIGCONT);
+  CHECK(soon([&] { return bool{read()}; }));
+  CHECK(card.stop());
+  CHECK(calls() == 0);
+}
+
 TEST_CASE("card: a run sets windows until it is stopped, and its parameters can be changed") {
   PluginFolder directory({"fixed"});
   Card card;

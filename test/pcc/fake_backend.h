@@ -18,6 +18,7 @@ class FakeBackend final : public PccBackend {
     bool hold = false;                     // answers wait for release()
     Error refuse;                          // answer of the next order, if an error
     std::vector<PccLoaded::File> plugins;  // result of the next load()
+    Assignments present;                   // values that the algorithm has set itself
     std::shared_ptr<SharedMemory> control;
   };
 
@@ -80,6 +81,16 @@ class FakeBackend final : public PccBackend {
     note(text);
     if (journal_.refuse.code == 0) algorithms_[slot] = updated;
     give(std::move(answer), std::move(updated));
+  }
+  // Not in the journal: reading is no order.
+  void read(unsigned slot, Answer<PccAlgorithmInfo> answer) override {
+    PccAlgorithmInfo info = algorithms_[slot];
+    for (const auto& [name, value] : journal_.present) {
+      for (auto& parameter : info.parameters) {
+        if (parameter.first == name) parameter.second = value;
+      }
+    }
+    give(std::move(answer), std::move(info));
   }
   void forget(Answer<void> answer) override {
     note("forget");

@@ -93,6 +93,28 @@ TEST_CASE("pcc files: each active queue pair has a directory, which goes with it
   CHECK(cards.entries("qps") == Names{"18"});
 }
 
+TEST_CASE("pcc files: parameters show what the algorithm made of them") {
+  Cards cards;
+  start(cards, "dcqcn");
+  CHECK(cards.read("params/wai") == "80");
+  cards.card().present = {{"wai", "120"}};
+  CHECK(cards.read("params/wai") == "120");
+  cards.card().present = {{"wai", "160"}};
+  CHECK_THAT(cards.read("status"), Catch::Contains("  wai: 160"));
+  // The card does not answer in time.
+  cards.card().present = {{"wai", "200"}};
+  cards.card().refuse = Error{ETIMEDOUT, "busy"};
+  CHECK(cards.read("params/wai") == "160");
+  cards.card().refuse = Error{ESRCH, "gone"};
+  CHECK_THAT(cards.read("status"), Catch::Contains("  wai: 160"));
+  // The device leaves while a reader waits.
+  cards.card().hold = true;
+  auto wai = cards.file("params/wai");
+  CHECK(cards.read(wai) == "no answer");
+  cards.bind(false);
+  CHECK(cards.read(wai) == "ENODEV");
+}
+
 TEST_CASE("pcc files: a queue pair shows its own pages, not those of an earlier life") {
   Cards cards;
   cards.activate(17);

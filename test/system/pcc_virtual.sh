@@ -5,8 +5,8 @@
 [ -x "$(dirname "$ROCEFS")/mango-pccd" ] || skip "no mango-pccd here"
 source=$(realpath "$(dirname "$0")/../../tools/examples/gentle.cc") include=$(realpath "$(dirname "$0")/../../pcc/api")
 pcc=$ib/mb_0/pcc
-plugin() {  # NAME: like gentle
-  sed "s/\"gentle\"/\"$1\"/" "$source" >"$dir/$1.cc"
+plugin() {  # NAME: like gentle, with a parameter that it writes itself
+  sed "s/\"gentle\"/\"$1\"/; s/.*Gentle, patience),/&\n REGISTER_UINT32_PARAM(Gentle, quiet),/" "$source" >"$dir/$1.cc"
   "${CXX:-c++}" -std=c++20 -O1 -shared -fPIC -I"$include" -o "$(cat "$pcc/plugin_dir")/$1.so" "$dir/$1.cc"
 }
 advance() { echo "$1" >"$debug/clock/advance"; }
@@ -25,6 +25,14 @@ expect ok "$(store start "$pcc/state")" "start"
 advance 2ms
 calls=$(cat "$pcc/qps/17/ctrl_count")
 [ "$calls" -gt 0 ] || fail "it was called $calls times in 2 ms"
+
+test_case "a parameter that it writes is shown as it is at this moment"
+for _ in {1..6}; do
+  cat "$pcc/params/quiet"
+  advance 60us
+done >"$dir/quiet"
+[ "$(sort -u "$dir/quiet" | wc -l)" -gt 1 ] || fail "calls without a CNP: $(xargs <"$dir/quiet")"
+expect "$(cat "$pcc/params/quiet")" "$(sed -n 's/^  quiet: //p' "$pcc/status")" "in the status"
 
 test_case "a built-in algorithm replaces it, with its parameter"
 expect ok "$(store aimd "$pcc/algo")" "a built-in one instead"

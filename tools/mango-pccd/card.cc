@@ -142,6 +142,11 @@ Card::What Card::act(const CardOrder::Update& update) {
   return describe(controller_, update.slot);
 }
 
+Card::What Card::act(const CardOrder::Read& read) {
+  if (!controller_.algorithm(read.slot)) return Error{ENOENT, "there is no such algorithm"};
+  return describe(controller_, read.slot);
+}
+
 Card::What Card::act(const CardOrder::Echo& echo) {
   return CardAnswer::Echoed{echo.message};
 }

@@ -39,6 +39,7 @@ class Card {
   What act(const CardOrder::Echo& echo);
   What act(const CardOrder::Round& round);
   What act(const CardOrder::Debug& debug);
+  What act(const CardOrder::Read& read);
 
   PccHandle handle_;
   PccController& controller_;

@@ -265,16 +265,17 @@ std::optional<std::string> Simulation::text_of(const std::string& path) {
   Tree::Node* node = instance_->tree().follow(path);
   if (!node || !node->file) return std::nullopt;
   Result<std::string> text = Error{ENOENT, "no text"};
-  if (auto* attribute = dynamic_cast<Attribute*>(node->file.get())) {
-    if (attribute->readable()) text = attribute->show();
-  } else if (auto* stream = dynamic_cast<Stream*>(node->file.get())) {
-    (void)wait([&](Answer<void> told) {
-      stream->content([&text, told = std::move(told)](Result<std::string> content) mutable {
-        text = std::move(content);
-        told({});
-      });
-    });
-  }
+  auto* attribute = dynamic_cast<Attribute*>(node->file.get());
+  auto* stream = dynamic_cast<Stream*>(node->file.get());
+  if (!stream && !(attribute && attribute->readable())) return std::nullopt;
+  (void)wait([&](Answer<void> told) {
+    auto take = [&text, told = std::move(told)](Result<std::string> content) mutable {
+      text = std::move(content);
+      told({});
+    };
+    if (attribute) return attribute->show_present(std::move(take));
+    stream->content(std::move(take));
+  });
   if (!text) return std::nullopt;
   return *text;
 }
