@@ -270,7 +270,8 @@ MANGO_API mango_status_e mango_pcc_params_register(mango_pcc_h pcc, unsigned int
 /* Calls back for each parameter of the slot, in the order of registration. `mode` 1: for every
  * queue pair that runs the slot, and for the initial block; writes take effect at the next call.
  * Other modes: for the first queue pair only, or the initial block if there is none; writes are
- * discarded. No algorithm is called meanwhile. NOT_FOUND: the slot is empty. */
+ * discarded. No algorithm is called meanwhile. NOT_FOUND: the slot is empty. INVALID_PARAM: a value
+ * was outside the bounds of a built-in parameter, and the writes to that block were undone. */
 MANGO_API mango_status_e mango_pcc_walk_params(mango_pcc_h pcc, const unsigned int slot,
                                                mango_pcc_param_walk_fn callback, void* user_data,
                                                unsigned int mode);

@@ -2,8 +2,10 @@
 // takes the slot.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "pcc/api/parameter.h"
 #include "pcc/run/call.h"
@@ -30,10 +32,22 @@ Error no_parameter(const PccAlgorithm& algorithm, std::string_view name) {
                 algorithm.name.empty() ? "the algorithm" : algorithm.name, name);
 }
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 struct Place {
   size_t offset;
   ParameterValue value;
 };
+
+bool is_bounded(const PccAlgorithm::Parameter& parameter) {
+  return parameter.min > -kInfinity || parameter.max < kInfinity;
+}
+
+// False for a value that is no number, where there are bounds.
+bool is_inside(const PccAlgorithm::Parameter& parameter, const uint8_t* block) {
+  const double number = parameter_number(parameter.type, block + parameter.offset);
+  return !is_bounded(parameter) || (number >= parameter.min && number <= parameter.max);
+}
 
 Result<std::vector<Place>> parse(const PccAlgorithm& algorithm,
                                  std::span<const PccController::Change> changes) {
@@ -62,19 +76,39 @@ void write(std::span<const Place> places, uint8_t* block) {
   }
 }
 
-// Checks parameters against those that bound them, after the changes.
-Result<void> check_pairs(const PccAlgorithm& algorithm, std::span<const Place> places) {
-  std::vector<uint8_t> block = algorithm.initial;
-  write(places, block.data());
+// Checks the parameters of a block against those that bound them.
+Result<void> check_pairs(const PccAlgorithm& algorithm, const uint8_t* block) {
   for (const PccAlgorithm::Parameter& lower : algorithm.parameters) {
     const PccAlgorithm::Parameter* upper = find_parameter(algorithm, lower.not_above);
     if (!upper) continue;
-    const uint8_t *low = block.data() + lower.offset, *high = block.data() + upper->offset;
+    const uint8_t *low = block + lower.offset, *high = block + upper->offset;
     if (parameter_number(lower.type, low) <= parameter_number(upper->type, high)) continue;
     return errorf(EINVAL, "{} {} is above {} {}", lower.name, format_parameter(lower.type, low),
                   upper->name, format_parameter(upper->type, high));
   }
   return {};
+}
+
+// Checks what update() would make of the initial block.
+Result<void> check_pairs(const PccAlgorithm& algorithm, std::span<const Place> places) {
+  std::vector<uint8_t> block = algorithm.initial;
+  write(places, block.data());
+  return check_pairs(algorithm, block.data());
+}
+
+// Calls back for each parameter of a block. True if update() would take the values that it has
+// then; else it is again as before.
+bool walk_block(const PccAlgorithm& algorithm, mango_pcc_param_walk_fn callback, void* user_data,
+                uint8_t* block) {
+  const std::vector<uint8_t> before(block, block + algorithm.initial.size());
+  for (const PccAlgorithm::Parameter& parameter : algorithm.parameters) {
+    callback(parameter.name.c_str(), parameter.type, block + parameter.offset, user_data);
+  }
+  const bool inside = std::all_of(algorithm.parameters.begin(), algorithm.parameters.end(),
+                                  [&](const auto& one) { return is_inside(one, block); });
+  if (inside && check_pairs(algorithm, block)) return true;
+  std::copy(before.begin(), before.end(), block);
+  return false;
 }
 
 }  // namespace
@@ -88,21 +122,17 @@ mango_status_e PccController::walk(unsigned slot, mango_pcc_param_walk_fn callba
   PccAlgorithm* algorithm = state_->slots.at(slot);
   if (!algorithm) return MANGO_STATUS_NOT_FOUND;
   InsidePcc inside;
-  auto walk_block = [&](uint8_t* block) {
-    for (const PccAlgorithm::Parameter& parameter : algorithm->parameters) {
-      callback(parameter.name.c_str(), parameter.type, block + parameter.offset, user_data);
-    }
-  };
+  auto walk = [&](uint8_t* block) { return walk_block(*algorithm, callback, user_data, block); };
   std::vector<PccQp*> qps = state_->running(slot);
   if (mode == 1) {
-    walk_block(algorithm->initial.data());
-    for (PccQp* qp : qps) walk_block(qp->parameters().data());
-    return MANGO_STATUS_OK;
+    bool good = walk(algorithm->initial.data());
+    for (PccQp* qp : qps) good = walk(qp->parameters().data()) && good;
+    return good ? MANGO_STATUS_OK : MANGO_STATUS_INVALID_PARAM;
   }
   // Copy: writes of the callback are discarded.
   const uint8_t* first = qps.empty() ? algorithm->initial.data() : qps[0]->parameters().data();
   ParameterBlock copy({first, algorithm->initial.size()});
-  walk_block(copy.data());
+  walk(copy.data());
   return MANGO_STATUS_OK;
 }
 

@@ -20,29 +20,28 @@ constexpr TimeNs kInterval = PccWorld::kInterval;
 struct Rig {
   PccWorld world;
   unsigned slot;
-  explicit Rig(const char* name) {
+  explicit Rig(const char* name, bool bounds = true) {
     add_built_ins(world.controller);
     slot = *world.controller.find(name);
+    if (!bounds) take_bounds();
     REQUIRE(world.controller.apply(slot) == MANGO_STATUS_OK);
     world.pages.activate(17);
     REQUIRE(world.begin() == MANGO_STATUS_OK);
     world.run(0);
   }
+  // Goes on with the algorithm as it is, but takes any value.
+  void take_bounds() {
+    PccAlgorithm algorithm = *world.controller.algorithm(slot);
+    algorithm.name = "free";
+    for (PccAlgorithm::Parameter& one : algorithm.parameters) {
+      one = {one.name, one.type, one.offset};
+    }
+    slot = *world.controller.free_slot();
+    REQUIRE(world.controller.add(slot, std::move(algorithm)) == MANGO_STATUS_OK);
+  }
   void set(const char* name, const char* value) {
     PccController::Change change{name, value};
     REQUIRE(world.controller.update(slot, {&change, 1}));
-  }
-  // Sets a value out of its range, as a program's walk can.
-  void force(std::string_view name, std::string_view text) {
-    auto wanted = std::pair{name, text};
-    auto write = [](const char* present, mango_pcc_param_type_e type, void* at, void* data) {
-      const auto& change = *static_cast<decltype(wanted)*>(data);
-      if (change.first != present) return;
-      Result<ParameterValue> value = parse_parameter(type, change.second);
-      REQUIRE(value);
-      std::memcpy(at, value->bytes.data(), value->size);
-    };
-    REQUIRE(world.controller.walk(slot, write, &wanted, 1) == MANGO_STATUS_OK);
   }
   // Window after a call with `cnps` CNPs.
   uint32_t step(uint64_t cnps) {
@@ -86,11 +85,40 @@ TEST_CASE("aimd: a CNP multiplies the window by beta, its absence adds alpha, th
   for (int i = 0; i < 5; ++i) rig.step(1);
   CHECK(rig.step(1) == 1024);
   CHECK(rig.step(0) == 1031);
+  Rig free("aimd", false);
   for (const char* beta : {"-1", "1e300"}) {
-    rig.force("beta", beta);
-    CHECK(rig.step(1) == (beta[0] == '-' ? 1024 : 0xfffffffe));
+    free.set("beta", beta);
+    CHECK(free.step(1) == (beta[0] == '-' ? 1024 : 0xfffffffe));
   }
-  CHECK(rig.step(0) == 0xfffffffe);
+  CHECK(free.step(0) == 0xfffffffe);
+}
+
+TEST_CASE("built-ins: a walk's values outside the bounds are undone") {
+  Rig rig("dcqcn");
+  struct Write {
+    std::string_view name;
+    ParameterValue value;
+  };
+  auto write = [](const char* name, mango_pcc_param_type_e, void* at, void* data) {
+    const auto& one = *static_cast<Write*>(data);
+    if (one.name == name) std::memcpy(at, one.value.bytes.data(), one.value.size);
+  };
+  auto walk = [&](const char* name, mango_pcc_param_type_e type, const char* text) {
+    Write one{name, {}};
+    REQUIRE(keep(name, parse_parameter(type, text), one.value));
+    return rig.world.controller.walk(rig.slot, write, &one, 1);
+  };
+  auto value = [&](const char* name) { return *rig.world.controller.value(rig.slot, name); };
+  const std::string g = value("g"), least = value("min_window");
+  CHECK(walk("g", MANGO_PCC_PARAM_TYPE_DOUBLE, "1.5") == MANGO_STATUS_INVALID_PARAM);
+  CHECK(value("g") == g);
+  CHECK(walk("min_window", MANGO_PCC_PARAM_TYPE_UINT32, "0x100000") ==
+        MANGO_STATUS_INVALID_PARAM);  // above max_window
+  CHECK(value("min_window") == least);
+  CHECK(walk("g", MANGO_PCC_PARAM_TYPE_DOUBLE, "0.5") == MANGO_STATUS_OK);
+  CHECK(value("g") == "0.5");
+  REQUIRE(rig.world.controller.apply(0) == MANGO_STATUS_OK);  // the initial block has it, too
+  CHECK(value("g") == "0.5");
 }
 
 TEST_CASE("dcqcn: deterministic mode follows the recurrence") {
@@ -196,16 +224,16 @@ TEST_CASE("dcqcn: nonsensical settings keep the window within its limits") {
                                                         {"wai", "0xffffffff"},
                                                         {"max_fast_steps", "0xffffffff"}}) {
     INFO(name << "=" << value);
-    Rig rig("dcqcn");
-    rig.force(name, value);
+    Rig rig("dcqcn", false);
+    rig.set(name, value);
     for (int i = 0; i < 100; ++i) {
       uint32_t window = rig.step(i % 5 == 0);
       CHECK(window >= 4096);
       CHECK(window <= 0x80000);
     }
   }
-  Rig rig("dcqcn");
-  rig.force("min_window", "0x100000");
+  Rig rig("dcqcn", false);
+  rig.set("min_window", "0x100000");
   CHECK(rig.step(1) == 0x100000);  // min_window wins
 }
 
