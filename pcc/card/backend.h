@@ -48,8 +48,9 @@ class PccBackend {
     virtual ~Listener() = default;
     virtual void pcc_log(LogLevel level, std::string_view line) = 0;
     // A run ended by itself, and its process with it; `why` is the reason as text. Loaded plugins
-    // are gone; applied algorithms and changed parameters are reset.
-    virtual void pcc_died(const std::string& why) = 0;
+    // are gone; applied algorithms and changed parameters are reset. `named`: the reason says which
+    // algorithm or plugin it was.
+    virtual void pcc_died(const std::string& why, bool named) = 0;
   };
   virtual ~PccBackend() = default;
 

@@ -276,7 +276,7 @@ void CardBackend::card_ended(std::string_view how, End end) {
                             : fmt::format("{} {}", why, last_words_);
   }
   if (end == End::kCore) why += ", core dumped";
-  lose(EIO, why);
+  lose(EIO, why, !last_words_.empty());
 }
 
 void CardBackend::time_out() {
@@ -299,7 +299,7 @@ void CardBackend::arm() {
   timer_.arm(first - monotonic_ns());
 }
 
-void CardBackend::lose(int code, const std::string& why) {
+void CardBackend::lose(int code, const std::string& why, bool named) {
   if (process_) process_->take_output();
   printed_.settle([this](const std::string& left_out) { return say_left_out(left_out); });
   printed_ = {};
@@ -308,7 +308,7 @@ void CardBackend::lose(int code, const std::string& why) {
   set_pulse(false);
   telling_ = true;
   for (auto& [id, waiting] : std::exchange(waiting_, {})) waiting.give({id, Error{code, why}});
-  listener_.pcc_died(why);
+  listener_.pcc_died(why, named);
   telling_ = false;
   for (Task& order : std::exchange(held_, {})) order();
 }

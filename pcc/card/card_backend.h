@@ -103,7 +103,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   void take_answer(CardAnswer answer);
   void time_out();
   void arm();
-  void lose(int code, const std::string& why);
+  void lose(int code, const std::string& why, bool named = false);
   void give_up_reading();
   void set_pulse(bool on);
   void feel_pulse();

@@ -169,6 +169,9 @@ void Pcc::release(const std::string& device, uint64_t program) {
 }
 
 void Pcc::program_log(const std::string& device, LogLevel level, std::string_view text) {
+  for (const auto& card : cards_) {
+    if (card->device.name() == device) return card->pcc->pcc_log(level, text);
+  }
   parts_.log(level, fmt::format("{}: PCC: {}", device, text));
 }
 

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "core/base/clock.h"
+
 namespace rocefs {
 
 PccDevice::PccDevice(Parts parts)
@@ -173,8 +175,10 @@ void PccDevice::stop(Answer<void> answer) {
         }
         backend_->stop([this, turn](Result<void> result) {
           if (turn->over()) return;
-          // A backend that failed to stop has died; pcc_died() logged it and left kActive.
-          if (advance(PccEvent::kStopped) == PccState::kActive) log(LogLevel::kInfo, "stopped");
+          settle_log();
+          // A backend that failed to stop has died; pcc_died() says so, before this or behind it.
+          const bool was_active = advance(PccEvent::kStopped) == PccState::kActive;
+          if (was_active && result) log(LogLevel::kInfo, "stopped");
           give_back(windows_,
                     [turn, result](Result<void> given) { turn->done(result ? given : result); });
         });
@@ -418,20 +422,33 @@ void PccDevice::stop_program(Answer<void> answer) {
 }
 
 void PccDevice::release_program() {
+  settle_log();
   stop_program([](Result<void>) {});
   program_.reset();
   advance(PccEvent::kRelease);
 }
 
 void PccDevice::pcc_log(LogLevel level, std::string_view line) {
+  auto say = [this](const std::string& left_out) {
+    parts_.log(LogLevel::kWarning, fmt::format("{}: PCC: {}", device_.name(), left_out));
+  };
+  if (!log_budget_.admit(monotonic_ns(), line.size(), say)) return;
   parts_.log(level, fmt::format("{}: PCC: {}", device_.name(), line));
 }
 
+void PccDevice::settle_log() {
+  log_budget_.settle([this](const std::string& left_out) {
+    parts_.log(LogLevel::kWarning, fmt::format("{}: PCC: {}", device_.name(), left_out));
+  });
+}
+
 // The backend answers pending orders itself.
-void PccDevice::pcc_died(const std::string& why) {
+void PccDevice::pcc_died(const std::string& why, bool named) {
+  settle_log();
   bool was_active = advance(PccEvent::kDied) == PccState::kActive;
   last_error_ = why;
-  log(LogLevel::kErr, fmt::format("{}: {}", was_active ? "ended" : "failed", why));
+  if (!named && applied()) last_error_ += fmt::format(", while {} was applied", applied()->name);
+  log(LogLevel::kErr, fmt::format("{}: {}", was_active ? "ended" : "failed", last_error_));
   forget();
   if (was_active) give_back(windows_, [](Result<void>) {});
 }

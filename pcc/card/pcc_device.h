@@ -16,6 +16,7 @@
 #include "core/takeover/shared_memory.h"
 #include "core/tree/dmesg.h"
 #include "pcc/card/backend.h"
+#include "pcc/card/log_budget.h"
 #include "pcc/card/order_queue.h"
 #include "pcc/card/pcc_state.h"
 #include "pcc/card/program_server.h"
@@ -123,8 +124,10 @@ class PccDevice final : public PccBackend::Listener {
 
   // ---- PccBackend::Listener ----
 
+  // A line of an algorithm, in mango-pccd or in a program. Left out when there are too many octets
+  // of them.
   void pcc_log(LogLevel level, std::string_view line) override;
-  void pcc_died(const std::string& why) override;
+  void pcc_died(const std::string& why, bool named) override;
 
  private:
   using TurnPtr = OrderQueue::TurnPtr;
@@ -156,6 +159,7 @@ class PccDevice final : public PccBackend::Listener {
     if (changed_) changed_();
   }
   void log(LogLevel level, const std::string& what) const;
+  void settle_log();
 
   Device& device_;
   Engine& engine_;
@@ -173,6 +177,7 @@ class PccDevice final : public PccBackend::Listener {
   unsigned pollers_ = 1;
   std::shared_ptr<SharedMemory> control_;
   std::string last_error_;
+  LogBudget log_budget_;  // of lines of algorithms
   std::function<void()> changed_, state_changed_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // watched by refresh()
 };

@@ -57,9 +57,9 @@ void VirtualBackend::pcc_log(LogLevel level, std::string_view line) {
 // Plugins end with the process, and the listener resets the applied algorithm. The engine stands
 // until the core has the windows back: the death happens at the time of the call, whenever it is
 // noticed.
-void VirtualBackend::pcc_died(const std::string& why) {
-  begin_anew([this, why, pause = std::exchange(last_round_, {})](Result<void>) {
-    listener_.pcc_died(why);
+void VirtualBackend::pcc_died(const std::string& why, bool named) {
+  begin_anew([this, why, named, pause = std::exchange(last_round_, {})](Result<void>) {
+    listener_.pcc_died(why, named);
     Task release = [pause] {};
     (void)engine_.post(release);
   });

@@ -46,7 +46,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   static Runner runner_of(unsigned slot);
 
   void pcc_log(LogLevel level, std::string_view line) override;
-  void pcc_died(const std::string& why) override;
+  void pcc_died(const std::string& why, bool named) override;
   std::unique_ptr<PccController> make_controller();
   void begin_anew(Answer<void> answer);
   void run_by_core(Runner runner, unsigned interval_us, Answer<void> answer);

@@ -14,6 +14,7 @@
 using namespace rocefs;
 using namespace rocefs::test;
 using Catch::Contains;
+using Catch::EndsWith;
 using Catch::Equals;
 using Catch::StartsWith;
 
@@ -190,9 +191,25 @@ TEST_CASE("card: an algorithm that overflows its stack is named") {
   CHECK(death_of("recurses") == "died of SIGSEGV in algorithm recurses on QP 20");
 }
 
-TEST_CASE("card: an algorithm that aborts or exits is reported") {
+TEST_CASE("card: an algorithm that aborts, throws or exits is named") {
   CHECK(death_of("aborts") == "died of SIGABRT in algorithm aborts on QP 20");
-  CHECK(death_of("leaves") == "ended with exit status 7");
+  CHECK(death_of("throws") == "died of SIGABRT in algorithm throws on QP 20");
+  CHECK(death_of("exits") == "ended: algorithm exits called exit() on QP 20");
+  CHECK(death_of("leaves") == "ended with exit status 7");  // by _exit(2), which nothing sees
+}
+
+TEST_CASE("card: a plugin whose own thread dies is named") {
+  CHECK(death_of("threads") == "died of SIGABRT in a thread of threads.so");
+}
+
+TEST_CASE("card: a plugin that dies when it is unloaded is named") {
+  PluginFolder directory({"departs"});
+  Card card;
+  REQUIRE(card.load(directory));
+  Result<void> gone = card.answer<void>(
+      [](auto& backend, auto then) { backend.unload(kFirstPlugin, std::move(then)); });
+  CHECK_FALSE(gone);
+  CHECK_THAT(card.death(), EndsWith("died of SIGSEGV while it unloaded departs.so"));
 }
 
 TEST_CASE("card: an algorithm that does not return is ended after a second") {
@@ -200,7 +217,7 @@ TEST_CASE("card: an algorithm that does not return is ended after a second") {
 }
 
 TEST_CASE("card: an algorithm that writes past its parameters is ended") {
-  CHECK_THAT(death_of("scribbles"), Contains("scribbles"));
+  CHECK(death_of("scribbles") == "ended: algorithm scribbles wrote past its parameters on QP 20");
 }
 
 TEST_CASE("card: an algorithm that loops is ended in lockstep too") {

@@ -158,7 +158,7 @@ class Card final : public PccBackend::Listener {
     log_ += fmt::format("{} {}\n", static_cast<int>(level), line);
     changed_.notify_all();
   }
-  void pcc_died(const std::string& why) override {
+  void pcc_died(const std::string& why, bool) override {
     std::lock_guard lock(mutex_);
     death_ = why;
     changed_.notify_all();

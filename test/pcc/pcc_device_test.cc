@@ -133,7 +133,7 @@ TEST_CASE("pcc: a run that ends by itself gives the windows back and reports the
   start(cards, "mine");
   REQUIRE(cards.entries("params") == Names{"gain"});
   cards.log.clear();
-  cards.card().now->listener.pcc_died("mango-pccd died of SIGFPE");
+  cards.card().now->listener.pcc_died("mango-pccd died of SIGFPE", true);
   CHECK(cards.read("state") == "inactive");
   CHECK(cards.cfr_acts());
   CHECK(cards.read("algos") == "aimd dcqcn");
@@ -145,6 +145,48 @@ TEST_CASE("pcc: a run that ends by itself gives the windows back and reports the
   start(cards);
   CHECK(cards.read("status").find("Last error") == std::string::npos);
   CHECK(!cards.cfr_acts());
+}
+
+TEST_CASE("pcc: a death that names nobody is that of the algorithm that was applied") {
+  Cards cards;
+  start(cards);
+  cards.log.clear();
+  cards.card().now->listener.pcc_died("mango-pccd died of SIGKILL", false);
+  constexpr char kWhy[] = "mango-pccd died of SIGKILL, while aimd was applied";
+  CHECK(cards.log == Names{std::string("mb_0: PCC ended: ") + kWhy});
+  CHECK(cards.read("status").ends_with(std::string("Last error: ") + kWhy));
+  cards.log.clear();
+  cards.card().now->listener.pcc_died("mango-pccd died of SIGKILL", false);
+  CHECK(cards.log == Names{"mb_0: PCC failed: mango-pccd died of SIGKILL"});
+}
+
+TEST_CASE("pcc: a stop that fails because the process has died is no stop in the log") {
+  Cards cards;
+  start(cards);
+  cards.log.clear();
+  cards.card().refuse = Error{ETIMEDOUT, "mango-pccd did not answer"};
+  CHECK(cards.store("state", "stop") == "ETIMEDOUT");
+  CHECK(cards.log.empty());
+  CHECK(cards.read("state") == "inactive");
+}
+
+TEST_CASE("pcc: lines of an algorithm take a share of dmesg, long ones too") {
+  Cards cards;
+  start(cards);
+  cards.log.clear();
+  const std::string line(1024, 'x');
+  for (int i = 0; i < 40; ++i) cards.card().now->listener.pcc_log(LogLevel::kInfo, line);
+  const size_t said = cards.log.size();
+  CHECK(said >= LogBudget::kOctetsPerSecond / line.size());
+  CHECK(said <= 2 * LogBudget::kOctetsPerSecond / line.size() + 1);  // a second may begin meanwhile
+  CHECK(cards.log[0] == "mb_0: PCC: " + line);
+  CHECK(cards.store("state", "stop") == "ok");
+  CHECK_THAT(cards.log[said],
+             Catch::Matches("mb_0: PCC: [0-9]+ lines left out: more than 16 KiB in a second"));
+  CHECK(cards.log[said + 1] == "mb_0: PCC stopped");
+  // Another card has its own.
+  cards.card("mb_1").now->listener.pcc_log(LogLevel::kInfo, line);
+  CHECK(cards.log.back() == "mb_1: PCC: " + line);
 }
 
 TEST_CASE("pcc: an order that is never answered fails, and the next one proceeds") {

@@ -1,5 +1,7 @@
 #include "tools/mango-pccd/last_words.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -8,7 +10,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "pcc/run/call.h"
 
@@ -19,7 +23,10 @@ constexpr size_t kStackBytes = 64 * 1024;
 constexpr int kDeadly[] = {SIGSEGV, SIGFPE, SIGBUS, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 
 // Thread-local: signal handlers get no argument for it.
-thread_local const char* loading_here = nullptr;
+thread_local const LoadingHere* loading_here = nullptr;
+// Set once, before there are other threads. Children of plugins inherit handlers and socket, but
+// their end is not the card's.
+pid_t own_process = 0;
 
 // Message built without allocation: used in signal handlers.
 class Words {
@@ -48,11 +55,47 @@ class Words {
   size_t size_ = 0;
 };
 
+// File name of the plugin whose code has called this, empty if none has. Plugins end in .so, the
+// system's libraries in a version.
+std::string_view plugin_on_stack() {
+  void* frames[64];
+  const int count = ::backtrace(frames, static_cast<int>(std::size(frames)));
+  for (int i = 0; i < count; ++i) {
+    Dl_info where;
+    if (!::dladdr(frames[i], &where) || !where.dli_fname) continue;
+    std::string_view file = where.dli_fname;
+    if (file.ends_with(".so")) return file.substr(file.rfind('/') + 1);
+  }
+  return {};
+}
+
 void tell_where() {
+  if (::getpid() != own_process) return;
   if (const PccCall* call = PccCall::current()) {
     Words("died in algorithm ").add(call->algorithm()).add(" on QP ").add(call->qpn()).send();
   } else if (loading_here) {
-    Words("died while it loaded ").add(loading_here).send();
+    Words("died while it ").add(loading_here->doing()).add(" ").add(loading_here->file()).send();
+  } else if (std::string_view plugin = plugin_on_stack(); !plugin.empty()) {
+    Words("died in a thread of ").add(plugin).send();
+  }
+}
+
+void tell_who_exits() {
+  if (::getpid() != own_process) return;
+  if (const PccCall* call = PccCall::current()) {
+    Words("died algorithm ")
+        .add(call->algorithm())
+        .add(" called exit() on QP ")
+        .add(call->qpn())
+        .send();
+  } else if (loading_here) {
+    Words("died ")
+        .add(loading_here->file())
+        .add(" called exit() when it was ")
+        .add(loading_here->doing())
+        .send();
+  } else if (std::string_view plugin = plugin_on_stack(); !plugin.empty()) {
+    Words("died a thread of ").add(plugin).add(" called exit()").send();
   }
 }
 
@@ -82,8 +125,15 @@ void announce_own_death() {
   for (int number : kDeadly) ::sigaction(number, &action, nullptr);
 }
 
-LoadingHere::LoadingHere(const char* file) {
-  loading_here = file;
+void announce_own_exit() {
+  own_process = ::getpid();
+  void* frame;
+  ::backtrace(&frame, 1);  // loads its library, which a signal handler cannot
+  std::atexit(tell_who_exits);
+}
+
+LoadingHere::LoadingHere(const char* file, const char* doing) : file_(file), doing_(doing) {
+  loading_here = this;
 }
 LoadingHere::~LoadingHere() {
   loading_here = nullptr;

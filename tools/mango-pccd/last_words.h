@@ -13,13 +13,22 @@ inline constexpr int kDaemonSocket = 3;
 // its own may be exhausted.
 void announce_own_death();
 
-// Scope in which this thread loads a plugin, for the report. `file` outlives it.
+// Once, in the main thread, before plugins are loaded: a plugin that calls exit() is reported too,
+// as is the plugin whose own thread dies.
+void announce_own_exit();
+
+// Scope in which this thread loads or unloads a plugin, for the report. Both texts outlive it.
 class LoadingHere {
  public:
-  explicit LoadingHere(const char* file);
+  explicit LoadingHere(const char* file, const char* doing = "loaded");
+  const char* file() const { return file_; }
+  const char* doing() const { return doing_; }
   ~LoadingHere();
   LoadingHere(const LoadingHere&) = delete;
   LoadingHere& operator=(const LoadingHere&) = delete;
+
+ private:
+  const char *file_, *doing_;
 };
 
 // Ends the process with all pollers, and tells the daemon why.

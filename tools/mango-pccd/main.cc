@@ -76,6 +76,7 @@ int main(int argc, char** argv) {
   ::fcntl(kDaemonSocket, F_SETFD, FD_CLOEXEC);
   limit_open_files(open_files);
   if (std::string why = become_owner(uid, gid); !why.empty()) end_because(why);
+  announce_own_exit();
   announce_own_death();
   DaemonLog log;
   Card card(seed, debug == 1, [&log](mango_log_level_e level, std::string_view text) {

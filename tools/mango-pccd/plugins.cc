@@ -121,8 +121,8 @@ mango_status_e Plugins::unload(unsigned slot) {
   if (found == plugins_.end()) return MANGO_STATUS_NOT_FOUND;
   mango_status_e status = found->plugin->remove();
   if (status != MANGO_STATUS_OK) return status;
-  const std::string file = found->plugin->file();
-  LoadingHere here(file.c_str());
+  const std::string file = files::path(found->plugin->file()).filename();
+  LoadingHere here(file.c_str(), "unloaded");
   plugins_.erase(found);
   return status;
 }
