@@ -405,6 +405,7 @@ void PccDevice::run_program(unsigned pollers, Answer<PccClaims::Pages> answer) {
     if (!program_ || program_->id != id) return;
     advance(PccEvent::kProgramStarted);
     control_is_programs_ = true;
+    pollers_ = pollers;
     control_ = *taken;
     log(LogLevel::kInfo, fmt::format("started by {} (pid {}), {} {}", program_->comm, program_->pid,
                                      pollers, pollers == 1 ? "thread" : "threads"));

@@ -218,6 +218,11 @@ void PccFiles::add_settings() {
           if (!page) return std::string("0");
           return std::to_string(load_announced(page->at<rocefs_control_page>(0)->events_lost));
         });
+  value("owner", "the program that has claimed the windows and its process, NAME (pid PID); none",
+        [this]() -> Result<std::string> {
+          const std::string owner = program();
+          return owner.empty() ? "none" : owner;
+        });
   settings_ = std::make_shared<KnobSet>(kSettings, parts_.engine, nullptr);
   add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kThreads));
   add_knob_file(parts_.tree, directory_, std::make_shared<IntervalFile>(settings_, parts_.device));
@@ -303,13 +308,17 @@ void PccFiles::add_plugins() {
   });
 }
 
+std::string PccFiles::program() const {
+  const auto* program = parts_.device.program();
+  return program ? fmt::format("{} (pid {})", program->comm, program->pid) : "";
+}
+
 std::string PccFiles::status() const {
   const PccDevice& device = parts_.device;
-  PccStatus status{device.name(), {}, device.applied(), 1, "", device.last_error()};
-  if (const auto* program = device.program()) {
-    status.owner = fmt::format("{} (pid {})", program->comm, program->pid);
-  }
-  status.pollers = device.active() ? device.pollers() : setting(kThreads);
+  PccStatus status{device.name(), {}, device.applied(), 1, program(), device.last_error()};
+  // The algorithm that is applied waits for a start; names of a program's are not known here.
+  if (device.state() == PccState::kProgramActive) status.algorithm = nullptr;
+  status.pollers = device.control() ? device.pollers() : setting(kThreads);
   if (const SharedMemory* signals = device.signals()) {
     status.qps = read_active_qps(*signals, device.control());
   }

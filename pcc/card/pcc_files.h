@@ -61,6 +61,8 @@ class PccFiles {
   void add_plugins();
   void add_views();
   void change_state(const std::string& order, Answer<void> answer);
+  // Program that has claimed the windows, and its process; empty if none has.
+  std::string program() const;
   std::string status() const;
   // Rebuilds params/ for the applied algorithm.
   void update_parameters();

@@ -409,11 +409,13 @@ TEST_CASE("pcc files: a program's claim excludes PCC from the device, and the re
   CHECK(cards.read("qps/17/algo") == "-");
   CHECK(cards.read("state") == "inactive");
   CHECK(cards.read("status").find("Owner: my_cc (pid 77)") != std::string::npos);
+  CHECK(cards.read("owner") == "my_cc (pid 77)");
   cards.pcc->stop("mb_0", mine.id, [](Result<void>) {});
   CHECK(!cards.device().cfr().controlled());
   CHECK(cards.read("qps/17/window") == "4294967295");
   CHECK(run(mine.id) == "ok");
   cards.pcc->release("mb_0", mine.id);
+  CHECK(cards.read("owner") == "none");
   CHECK(!cards.device().cfr().controlled());
   CHECK(cards.store("state", "start") == "ok");
   CHECK(code(cards.pcc->claim("mb_0", mine)) == std::string("EBUSY"));

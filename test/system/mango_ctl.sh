@@ -280,6 +280,31 @@ head -n 1 "$pcc/trace" >"$dir/header" && mv "$dir/header" "$pcc/trace"
 expect "1 mango-ctl: error: the trace has no window to draw" "$(said mango-ctl rdma pcc trace mb_0 --plot "$dir/none.svg")" "an empty trace"
 [ -z "$(find "$dir" -name '.trace*' -o -name none.svg)" ] || fail "left behind: $(find "$dir" -name '.*')"
 
+test_case "probes that time out are counted, and those who see no round trip are named"
+cp "$pcc/snapshot" "$dir/snapshot"
+sed -i 's/^17,\(.*\),12345,0,/17,\1,12345,149,/; s/^18,\(.*\),12345,0,/18,\1,12345,20,/' "$pcc/snapshot"
+hint="every recent RTT probe of QP 17 timed out: the algorithm does not see the round trip, let it wait longer (rttvegas: timeout_us)"
+expect "RTT timeouts by QP: 17: 149, 18: 20
+Hint: $hint" "$(mango-ctl rdma pcc status mb_0 | tail -n 2)" "status"
+expect "$hint" "$(mango-ctl --json rdma pcc status mb_0 | python3 -c 'import json, sys; print(*json.load(sys.stdin)[0]["hints"])')" "status --json"
+mv "$dir/snapshot" "$pcc/snapshot"
+
+test_case "a program that has claimed the windows is named"
+echo inactive >"$pcc/state"
+echo "my (own) (pid 4711)" >"$pcc/owner"
+mango-ctl rdma pcc status >"$dir/owned"
+grep -q "^17 .* 8192$" "$dir/owned" && grep -qE "^mb_0 +Program +- +1$" "$dir/owned" || fail "status: $(cat "$dir/owned")"
+expect "mb_0: PCC of program my (own) (pid 4711), QPs 2" "$(mango-ctl rdma pcc top mb_0 -n 1 | head -n 1)" "top"
+for read in "status mb_0" "top mb_0 -n 1"; do
+  expect "my (own) 4711" "$(mango-ctl --json rdma pcc $read | python3 -c '
+import json, sys
+said = json.load(sys.stdin)
+owner = (said[0] if isinstance(said, list) else said)["owner"]
+print(owner["process"], owner["pid"])')" "$read --json"
+done
+echo none >"$pcc/owner"
+echo active >"$pcc/state"
+
 test_case "--json may precede or follow the command"
 json 2 mode mango-ctl rdma pcc mode get all
 json 2 device mango-ctl rdma pcc dev

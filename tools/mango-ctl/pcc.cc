@@ -43,6 +43,20 @@ Result<std::vector<QpFiles>> read_qps(const NicTree& tree, const std::string& de
   return qps;
 }
 
+PccOwner owner_of(DeviceReader& files) {
+  const std::string text = files.text("pcc/owner");
+  return {text == "none" ? "" : text};
+}
+
+// The name may have blanks and brackets.
+Json PccOwner::json() const {
+  constexpr std::string_view kPid = " (pid ";
+  const size_t at = text.rfind(kPid);
+  if (at == text.npos) return nullptr;
+  const std::string pid = text.substr(at + kPid.size(), text.size() - at - kPid.size() - 1);
+  return {{"process", text.substr(0, at)}, {"pid", number_or_text(pid)}};
+}
+
 Json qp_json(const QpFiles& files) {
   return {{"qp", number_or_text(files.qp)},
           {"pid", number_or_text(files.pid)},

@@ -11,6 +11,12 @@ namespace rocefs {
 inline constexpr const char* kNoWindow = "4294967295";
 
 Result<bool> pcc_is_active(const NicTree& tree, const std::string& device);
+// Program that has claimed a device's windows, by the text of pcc/owner.
+struct PccOwner {
+  std::string text;  // NAME (pid PID); empty if none has
+  Json json() const;
+};
+PccOwner owner_of(DeviceReader& files);
 // Active queue pair: its number, and the texts of its files.
 struct QpFiles {
   std::string qp, window, cnp, ctrl_count, rtt_ns, rtt_timeouts, rate, pid, comm, algo;

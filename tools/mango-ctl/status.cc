@@ -1,5 +1,10 @@
 // rdma pcc status: runs of PCC, their queue pairs and parameters.
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <thread>
 
 #include "tools/mango-ctl/commands.h"
 #include "tools/mango-ctl/pcc.h"
@@ -14,6 +19,65 @@ Json last_error(const std::string& block) {
   if (at == block.npos) return nullptr;
   at += kLine.size();
   return block.substr(at, block.find('\n', at) - at);
+}
+
+// True if each probe for a round trip has timed out: an algorithm asks for one at each call, and a
+// round trip that comes in time is a call more. `before`: of the same queue pair, or null.
+bool is_blind(const QpFiles* before, const QpFiles& now) {
+  auto count = [&](std::string QpFiles::*text) {
+    auto number = [&](const QpFiles& qp) { return std::strtoull((qp.*text).c_str(), nullptr, 10); };
+    return number(now) - (before ? std::min(number(*before), number(now)) : 0);
+  };
+  const uint64_t timeouts = count(&QpFiles::rtt_timeouts);
+  return timeouts > 0 && timeouts + 2 >= count(&QpFiles::ctrl_count);
+}
+
+std::string in_words(const std::vector<std::string>& qps) {
+  constexpr size_t kShown = 8;
+  const size_t shown = std::min(qps.size(), kShown);
+  std::string text = fmt::format("{}", fmt::join(qps.begin(), qps.begin() + shown, ", "));
+  return qps.size() > shown ? text + fmt::format(" and {} more", qps.size() - shown) : text;
+}
+
+// Queue pairs that have lost sight of their round trips, by the probes of a moment. While time
+// stands, by all of theirs.
+Json hints(const NicTree& tree, const std::string& device, const std::vector<QpFiles>& first) {
+  constexpr std::chrono::milliseconds kMoment(20);
+  auto has_timeouts = [](const QpFiles& qp) { return qp.rtt_timeouts != "0"; };
+  if (std::none_of(first.begin(), first.end(), has_timeouts)) return Json::array();
+  std::this_thread::sleep_for(kMoment);
+  Result<std::vector<QpFiles>> second = read_qps(tree, device);
+  if (!second) return Json::array();
+  std::map<std::string, const QpFiles*> before;
+  for (const QpFiles& qp : first) before[qp.qp] = &qp;
+  std::vector<std::string> blind;
+  for (const QpFiles& qp : *second) {
+    auto found = before.find(qp.qp);
+    const QpFiles* earlier = found == before.end() ? nullptr : found->second;
+    if (earlier && earlier->ctrl_count == qp.ctrl_count) earlier = nullptr;
+    if (is_blind(earlier, qp)) blind.push_back(qp.qp);
+  }
+  if (blind.empty()) return Json::array();
+  return {
+      fmt::format("every recent RTT probe of QP {} timed out: the algorithm does not see the round "
+                  "trip, let it wait longer (rttvegas: timeout_us)",
+                  in_words(blind))};
+}
+
+// Lines below a device's block: probes that timed out, and what to do about them.
+Result<void> print_timeouts(Session& session, const std::string& name) {
+  Result<std::vector<QpFiles>> qps = read_qps(session.tree(), name);
+  if (!qps) return qps.error();
+  std::vector<std::string> counts;
+  for (const QpFiles& qp : *qps) {
+    if (qp.rtt_timeouts != "0") counts.push_back(fmt::format("{}: {}", qp.qp, qp.rtt_timeouts));
+  }
+  if (!counts.empty())
+    session.print(fmt::format("RTT timeouts by QP: {}\n", fmt::join(counts, ", ")));
+  for (const Json& hint : hints(session.tree(), name, *qps)) {
+    session.print(fmt::format("Hint: {}\n", hint.get<std::string>()));
+  }
+  return {};
 }
 
 Result<void> add_status(Session& session, const std::string& name) {
@@ -34,7 +98,9 @@ Result<void> add_status(Session& session, const std::string& name) {
   for (const QpFiles& qp : *active) qps.push_back(qp_json(qp));
   row["parameters"] = parameters;
   row["qps"] = qps;
+  row["owner"] = owner_of(files).json();
   row["last_error"] = last_error(files.text("pcc/status"));
+  row["hints"] = hints(tree, name, *active);
   session.add(std::move(row));
   return files.outcome();
 }
@@ -43,7 +109,7 @@ Result<void> print_block(Session& session, const std::string& name) {
   Result<std::string> block = session.tree().read(device_file(name, "pcc/status"));
   if (!block) return block.error();
   session.print(*block);
-  return {};
+  return print_timeouts(session, name);
 }
 
 // Blocks of the active devices, then a table of all devices.
@@ -53,11 +119,15 @@ void print_overview(Session& session) {
   for (const std::string& name : session.tree().devices()) {
     DeviceReader files(session.tree(), name);
     bool active = files.text("pcc/state") == "active";
+    bool owned = !owner_of(files).text.empty();
     std::string algorithm = files.text("pcc/algo");
-    table += fmt::format("{:<12}{:<10}{:<12}{}\n", name, active ? "Active" : "Inactive",
+    table += fmt::format("{:<12}{:<10}{:<12}{}\n", name,
+                         active  ? "Active"
+                         : owned ? "Program"
+                                 : "Inactive",
                          active ? algorithm : "-", files.number("pcc/num_threads"));
     Result<void> done = files.outcome();
-    if (done && active) {
+    if (done && (active || owned)) {
       done = print_block(session, name);
       session.print("\n");
     }
@@ -88,7 +158,9 @@ std::vector<Command> status_commands() {
       CommandOf<DeviceOptions>{
           .path = "rdma pcc status",
           .summary = "Show algorithm, parameters and queue pairs",
-          .manual = "Without a device: all that are active, then a table of all devices.",
+          .manual = "Without a device: all that are active or that a program has claimed, then a "
+                    "table of all devices. Where probes for round trips timed out they are counted "
+                    "by queue pair.",
           .examples = {"rdma pcc status", "rdma pcc status mb_0", "--json rdma pcc status"},
           .arguments = {{&DeviceOptions::device,
                          {.name = "device",

@@ -29,6 +29,7 @@ uint64_t number(const std::string& text) {
 // One refresh: values of the files, and the device's time at which they were read.
 struct Look {
   std::string state, algorithm, num_threads, interval_us;
+  PccOwner owner;
   uint64_t now_ns = 0;
   size_t active = 0;
   std::vector<QpFiles> qps;  // those that are shown, in the order of their numbers
@@ -41,6 +42,7 @@ Result<Look> look_at(const NicTree& tree, const std::string& device, size_t max_
   look.algorithm = files.text("pcc/algo");
   look.num_threads = files.text("pcc/num_threads");
   look.interval_us = files.text("pcc/interval_us");
+  look.owner = owner_of(files);
   if (!tree.has("class/infiniband/" + device)) {
     return errorf(ENODEV, "{}: no such device", device);
   }
@@ -94,6 +96,9 @@ constexpr TableColumn kTopColumns[] = {
 
 // First line; a long name of the algorithm is cut.
 std::string heading(const std::string& device, const Look& now, size_t width) {
+  if (!now.owner.text.empty()) {
+    return fmt::format("{}: PCC of program {}, QPs {}\n", device, now.owner.text, now.active);
+  }
   std::string start = fmt::format("{}: PCC {}, algorithm ", device, now.state);
   std::string end = fmt::format(", threads {}, interval {} us, QPs {}\n", now.num_threads,
                                 now.interval_us, now.active);
@@ -131,6 +136,7 @@ std::string json_of(const std::string& device, const Look& before, const Look& n
                    {"algorithm", name_or_null(now.algorithm)},
                    {"num_threads", number_or_text(now.num_threads)},
                    {"interval_us", number_or_text(now.interval_us)},
+                   {"owner", now.owner.json()},
                    {"qps", qps}}) +
          "\n";
 }
