@@ -19,6 +19,7 @@
 #include "core/base/time.h"
 #include "pcc/api/algorithm.h"
 #include "pcc/api/libmango.h"
+#include "pcc/run/parameter_change.h"
 #include "pcc/run/statistics.h"
 #include "rdma/uapi/registers.h"
 
@@ -59,9 +60,7 @@ class PccController {
                       unsigned mode);
   // Sets parameters, given as text, of the slot and of all its queue pairs: all or none. The error
   // names the parameter and the reason: EINVAL, ERANGE, ENOENT.
-  struct Change {
-    std::string name, value;
-  };
+  using Change = ParameterChange;
   Result<void> update(unsigned slot, std::span<const Change> changes);
   // Text that update() accepts; value of the first queue pair that runs the slot, else the slot's.
   Result<std::string> value(unsigned slot, std::string_view name) const;

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 
 #include "pcc/api/parameter.h"
 #include "pcc/run/call.h"
 #include "pcc/run/controller.h"
 #include "pcc/run/controller_state.h"
+#include "pcc/run/parameter_change.h"
 
 namespace rocefs {
 namespace {
@@ -19,25 +19,7 @@ Error no_algorithm(unsigned slot) {
   return errorf(ENOENT, "there is no algorithm in slot {}", slot);
 }
 
-const PccAlgorithm::Parameter* find_parameter(const PccAlgorithm& algorithm,
-                                              std::string_view name) {
-  for (const PccAlgorithm::Parameter& parameter : algorithm.parameters) {
-    if (parameter.name == name) return &parameter;
-  }
-  return nullptr;
-}
-
-Error no_parameter(const PccAlgorithm& algorithm, std::string_view name) {
-  return errorf(ENOENT, "{} has no parameter {}",
-                algorithm.name.empty() ? "the algorithm" : algorithm.name, name);
-}
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-struct Place {
-  size_t offset;
-  ParameterValue value;
-};
 
 bool is_bounded(const PccAlgorithm::Parameter& parameter) {
   return parameter.min > -kInfinity || parameter.max < kInfinity;
@@ -47,53 +29,6 @@ bool is_bounded(const PccAlgorithm::Parameter& parameter) {
 bool is_inside(const PccAlgorithm::Parameter& parameter, const uint8_t* block) {
   const double number = parameter_number(parameter.type, block + parameter.offset);
   return !is_bounded(parameter) || (number >= parameter.min && number <= parameter.max);
-}
-
-Result<std::vector<Place>> parse(const PccAlgorithm& algorithm,
-                                 std::span<const PccController::Change> changes) {
-  std::vector<Place> places;
-  for (const PccController::Change& change : changes) {
-    const PccAlgorithm::Parameter* parameter = find_parameter(algorithm, change.name);
-    if (!parameter) return no_parameter(algorithm, change.name);
-    Place place{parameter->offset, {}};
-    Result<void> kept =
-        keep(change.name, parse_parameter(parameter->type, change.value), place.value);
-    if (!kept) return kept.error();
-    double number = parameter_number(parameter->type, place.value.bytes.data());
-    if (number < parameter->min || number > parameter->max) {
-      return errorf(ERANGE, "{}: {} is outside {} to {}", change.name,
-                    format_parameter(parameter->type, place.value.bytes.data()), parameter->min,
-                    parameter->max);
-    }
-    places.push_back(place);
-  }
-  return places;
-}
-
-void write(std::span<const Place> places, uint8_t* block) {
-  for (const Place& place : places) {
-    std::memcpy(block + place.offset, place.value.bytes.data(), place.value.size);
-  }
-}
-
-// Checks the parameters of a block against those that bound them.
-Result<void> check_pairs(const PccAlgorithm& algorithm, const uint8_t* block) {
-  for (const PccAlgorithm::Parameter& lower : algorithm.parameters) {
-    const PccAlgorithm::Parameter* upper = find_parameter(algorithm, lower.not_above);
-    if (!upper) continue;
-    const uint8_t *low = block + lower.offset, *high = block + upper->offset;
-    if (parameter_number(lower.type, low) <= parameter_number(upper->type, high)) continue;
-    return errorf(EINVAL, "{} {} is above {} {}", lower.name, format_parameter(lower.type, low),
-                  upper->name, format_parameter(upper->type, high));
-  }
-  return {};
-}
-
-// Checks what update() would make of the initial block.
-Result<void> check_pairs(const PccAlgorithm& algorithm, std::span<const Place> places) {
-  std::vector<uint8_t> block = algorithm.initial;
-  write(places, block.data());
-  return check_pairs(algorithm, block.data());
 }
 
 // Calls back for each parameter of a block. True if update() would take the values that it has
@@ -106,7 +41,7 @@ bool walk_block(const PccAlgorithm& algorithm, mango_pcc_param_walk_fn callback,
   }
   const bool inside = std::all_of(algorithm.parameters.begin(), algorithm.parameters.end(),
                                   [&](const auto& one) { return is_inside(one, block); });
-  if (inside && check_pairs(algorithm, block)) return true;
+  if (inside && check_bounds(algorithm, block)) return true;
   std::copy(before.begin(), before.end(), block);
   return false;
 }
@@ -141,13 +76,13 @@ Result<void> PccController::update(unsigned slot, std::span<const Change> change
   std::lock_guard guard(state_->control);
   PccAlgorithm* algorithm = state_->slots.at(slot);
   if (!algorithm) return no_algorithm(slot);
-  Result<std::vector<Place>> places = parse(*algorithm, changes);
+  Result<std::vector<ParameterPlace>> places = parse_changes(*algorithm, changes);
   if (!places) return places.error();
-  if (Result<void> checked = check_pairs(*algorithm, *places); !checked) return checked;
+  if (Result<void> checked = check_bounds(*algorithm, *places); !checked) return checked;
   PollersLocked locked(state_->run.get(), state_->pollers);
   for (const Change& change : changes) algorithm->settings[change.name] = change.value;
-  write(*places, algorithm->initial.data());
-  for (PccQp* qp : state_->running(slot)) write(*places, qp->parameters().data());
+  write_places(*places, algorithm->initial.data());
+  for (PccQp* qp : state_->running(slot)) write_places(*places, qp->parameters().data());
   return {};
 }
 
@@ -162,14 +97,14 @@ mango_status_e PccController::replace(unsigned slot, PccAlgorithm algorithm) {
   PccAlgorithm& now = *state_->slots.at(slot);
   for (const auto& [name, value] : before.settings) {
     const Change change{name, value};
-    Result<std::vector<Place>> places = parse(now, {&change, 1});
+    Result<std::vector<ParameterPlace>> places = parse_changes(now, {&change, 1});
     if (!places) {
       state_->log(MANGO_LOG_LEVEL_WARN, fmt::format("{} does not keep {}={}: {}", now.name, name,
                                                     value, places.error().reason));
       continue;
     }
     now.settings[name] = value;
-    write(*places, now.initial.data());
+    write_places(*places, now.initial.data());
   }
   if (state_->run) state_->run->forget_warnings(slot);
   InsidePcc inside;

@@ -128,7 +128,8 @@ rocefs_qp_call PccQp::note_call() {
   call.new_window = window_;
   call.rate_bps = rate_;
   call.kind = ROCEFS_QP_CALL;
-  if (call_rtt_ns_ > 0) call.flags |= ROCEFS_CALL_RTT;
+  // An answer that arrived after the algorithm looked is new in the next call.
+  if (call_takes_) call.flags |= ROCEFS_CALL_RTT;
   if (call_probes_) call.flags |= ROCEFS_CALL_PROBE;
   call.cnps = call_cnps_;
   call.rtt_ns = rtt_ns_;

@@ -57,7 +57,10 @@ class PccQp {
   void read_answer();
   // True if rtt_ns() was not reported yet; take_update() marks it as reported.
   bool updated() const { return updated_; }
-  bool take_update() { return std::exchange(updated_, false); }
+  bool take_update() {
+    call_takes_ |= updated_;
+    return std::exchange(updated_, false);
+  }
   // Ends the wait if the budget has elapsed.
   void end_probe(TimeNs now);
   // Time of the next look for an answer; kNever without a budget.
@@ -67,10 +70,12 @@ class PccQp {
   // Resets what the trace records of the call in progress.
   void begin_call() {
     call_cnps_ = call_rtt_ns_ = 0;
-    call_probes_ = false;
+    call_probes_ = call_takes_ = false;
   }
   // Counts a call that comes late: its time, or that of its oldest event, is an interval past.
   void note_lateness(TimeNs now, TimeNs interval);
+  // The call has asked for a round trip.
+  bool asked() const { return call_probes_; }
   // The call that ends, but for its time and flags that the caller knows. Counts it.
   rocefs_qp_call note_call();
 
@@ -96,6 +101,7 @@ class PccQp {
   uint32_t call_rtt_ns_ = 0;
   bool call_probes_ = false;
   uint32_t late_calls_ = 0;
+  bool call_takes_ = false;   // a round trip
   uint32_t call_number_ = 0;  // calls since the slot was applied
   bool probing_ = false;
   bool updated_ = false;
