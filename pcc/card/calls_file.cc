@@ -2,61 +2,24 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <iterator>
 
 #include "pcc/api/register_access.h"
+#include "pcc/card/calls_text.h"
 #include "rdma/uapi/registers.h"
 
 namespace rocefs {
 namespace {
 
-constexpr std::string_view kHeader =
-    "time_ns,qp,generation,event,algo,call,due,old_window,new_window,rate_bps,line_bps,cnp,rtt_ns,"
-    "rtt_new,probe,active,bytes,acked,sent,marked,hops\n";
 constexpr uint64_t kKept = ROCEFS_CALL_ENTRIES - 1;  // one may be about to be overwritten
-
-void add_call(std::string& text, const rocefs_qp_call& call, std::string_view algorithm) {
-  auto flag = [&](uint16_t bit) { return call.flags & bit ? 1 : 0; };
-  fmt::format_to(std::back_inserter(text),
-                 "{},{},{},call,{},{},{},{},{},{},{},{},{},{},{},{},,,,,\n", call.at_ns, call.qpn,
-                 call.generation, algorithm, call.number, flag(ROCEFS_CALL_DUE), call.old_window,
-                 call.new_window, call.rate_bps, call.line_bps, call.cnps, call.rtt_ns,
-                 flag(ROCEFS_CALL_RTT), flag(ROCEFS_CALL_PROBE), call.active);
-}
-
-std::string_view name_of_event(uint16_t kind) {
-  switch (kind) {
-    case ROCEFS_QP_ACK:
-      return "ack";
-    case ROCEFS_QP_NACK:
-      return "nack";
-    case ROCEFS_QP_TIMEOUT:
-      return "timeout";
-  }
-  return "?";
-}
-
-// A hop is QUEUE:SENT:TIME:RATE in the units of the page; hops are separated by spaces.
-void add_event(std::string& text, const rocefs_qp_event& event) {
-  fmt::format_to(std::back_inserter(text), "{},{},{},{},,,,,,,,,{},,,,{},{},{},{},", event.at_ns,
-                 event.qpn, event.generation, name_of_event(event.kind), event.rtt_ns, event.bytes,
-                 event.acked, event.sent, event.marked);
-  for (size_t i = 0; i < std::min<size_t>(event.hops, ROCEFS_MAX_HOPS); ++i) {
-    const rocefs_qp_hop& hop = event.hop[i];
-    fmt::format_to(std::back_inserter(text), "{}{}:{}:{}:{}", i > 0 ? " " : "", hop.queue, hop.sent,
-                   hop.time_ns, hop.rate_mbps);
-  }
-  text += '\n';
-}
 
 }  // namespace
 
 class CallsFile::Open final : public OpenFile {
  public:
   explicit Open(std::shared_ptr<File> file)
-      : file_(std::move(file)), text_(kHeader), page_(calls().page_()) {}
+      : file_(std::move(file)), text_(fmt::format("{}\n", kCallsHeader)), page_(calls().page_()) {}
 
   void read(uint64_t offset, size_t size, const OperationPtr&,
             Answer<std::string> answer) override {
@@ -99,15 +62,15 @@ class CallsFile::Open final : public OpenFile {
     if (written - next_ > kKept) return skip_to(written - kKept);
     ++next_;
     if (entry.call.kind == ROCEFS_QP_CALL) {
-      add_call(text_, entry.call, calls().name_of_(entry.call.slot));
+      add_line(text_, entry.call, calls().name_of_(entry.call.slot));
     } else {
-      add_event(text_, entry.event);
+      add_line(text_, entry.event);
     }
     return true;
   }
   // The owner of the page may have written any number there.
   bool skip_to(uint64_t oldest) {
-    if (next_ > 0) text_ += fmt::format("# {} lines are lost\n", oldest - next_);
+    if (next_ > 0) text_ += lost_lines(oldest - next_);
     next_ = oldest;
     return true;
   }
