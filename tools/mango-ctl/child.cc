@@ -60,7 +60,8 @@ Result<Fd> file_of(const std::string& text) {
 
 }  // namespace
 
-Result<int> run_program(const std::vector<std::string>& words, const std::string& input) {
+Result<int> run_program(const std::vector<std::string>& words, const std::string& input,
+                        ChildOutput output) {
   Result<Fd> stdin_file = file_of(input);
   if (!stdin_file) return stdin_file.error();
   std::vector<char*> arguments;
@@ -74,7 +75,7 @@ Result<int> run_program(const std::vector<std::string>& words, const std::string
   ::posix_spawn_file_actions_init(&actions);
   ignored.restore_in(attributes);
   ::posix_spawn_file_actions_adddup2(&actions, stdin_file->get(), 0);
-  ::posix_spawn_file_actions_adddup2(&actions, 2, 1);
+  if (output == ChildOutput::kStderr) ::posix_spawn_file_actions_adddup2(&actions, 2, 1);
   pid_t child = -1;
   int code = ::posix_spawnp(&child, arguments[0], &actions, &attributes, arguments.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);

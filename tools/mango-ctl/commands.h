@@ -22,6 +22,7 @@ namespace rocefs {
   ROW(card)                       \
   ROW(top)                        \
   ROW(trace)                      \
+  ROW(replay)                     \
   ROW(mgmt)                       \
   ROW(project)                    \
   ROW(devices)                    \

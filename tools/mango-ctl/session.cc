@@ -76,7 +76,7 @@ ExitStatus Session::finish() {
     complain(std::string("stdout: ") + std::strerror(errno));
     return kFailed;
   }
-  return kDone;
+  return status_;
 }
 
 std::string device_file(const std::string& device, std::string_view file) {

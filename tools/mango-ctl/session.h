@@ -45,6 +45,8 @@ class Session {
   void notice(std::string_view text);
   void warn(std::string_view text);
   void fail(const Error& error) { errors_.push_back(error); }
+  // Status of a command that did what it was asked, and found something.
+  void end_with(ExitStatus status) { status_ = status; }
   bool failed() const { return !errors_.empty(); }
 
   // Runs `each` for a device, or for every device if its name is `all`. After a failure of one the
@@ -62,6 +64,7 @@ class Session {
   std::string text_;
   Json rows_ = Json::array();
   std::vector<Error> errors_;
+  ExitStatus status_ = kDone;
 };
 
 // Path of a device's file in the tree.

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "core/base/kstrto.h"
+#include "tools/mango-ctl/calls.h"
 #include "tools/mango-ctl/child.h"
 #include "tools/mango-ctl/commands.h"
 #include "tools/mango-ctl/csv.h"
@@ -19,6 +20,7 @@ namespace {
 struct TraceOptions {
   std::string device, csv, plot;
   uint64_t count = 20;
+  bool calls = false, follow = false;
 };
 
 void print_table(Session& session, const std::vector<CsvRow>& rows, size_t first) {
@@ -142,6 +144,7 @@ Result<void> write_plot(const std::string& device, const std::string& file,
 }
 
 Result<void> trace(Session& session, const std::string& device, const TraceOptions& options) {
+  if (options.calls) return record_calls(session, device, options.csv, options.follow);
   Result<std::string> text = session.tree().read(device_file(device, "pcc/trace"));
   if (!text) return text.error();
   if (options.csv.empty() && options.plot.empty()) {
@@ -165,6 +168,12 @@ std::string check_lines(const std::string& text) {
 }
 
 void run_trace(Session& session, const TraceOptions& options) {
+  if (options.calls && (options.csv.empty() || !options.plot.empty())) {
+    return session.fail(Error{EINVAL, "--calls: --csv FILE is wanted, and no other form"});
+  }
+  if (options.follow && !options.calls) {
+    return session.fail(Error{EINVAL, "--follow: --calls is wanted with it"});
+  }
   session.each_device(options.device,
                       [&](const std::string& name) { return trace(session, name, options); });
 }
@@ -178,9 +187,12 @@ std::vector<Command> trace_commands() {
           .summary = "Show how the windows changed",
           .manual = "The last changes are printed as a table, or all are written as CSV or drawn "
                     "as a picture. A picture has a line for each queue pair and a mark at each "
-                    "CNP; gnuplot(1) draws it.",
+                    "CNP; gnuplot(1) draws it.\n\nWith --calls each call of the algorithm is "
+                    "written, with what it saw and did, for `rdma pcc replay`; the device records "
+                    "calls while its file pcc/trace_calls is 1.",
           .examples = {"rdma pcc trace mb_0 -n 50",
-                       "rdma pcc trace mb_0 --csv trace.csv --plot trace.svg"},
+                       "rdma pcc trace mb_0 --csv trace.csv --plot trace.svg",
+                       "rdma pcc trace mb_0 --calls --csv calls.csv --follow"},
           .arguments = {one_device<TraceOptions>(),
                         {&TraceOptions::count,
                          {.name = "-n,--count",
@@ -197,7 +209,11 @@ std::vector<Command> trace_commands() {
                           .value = "FILE.png|svg",
                           .help = "file for a picture of windows and CNPs over time",
                           .offer = Offer::kFiles,
-                          .check = check_picture}}},
+                          .check = check_picture}},
+                        {&TraceOptions::calls,
+                         {.name = "--calls", .help = "with --csv: calls, instead of changes"}},
+                        {&TraceOptions::follow,
+                         {.name = "--follow", .help = "with --calls: until ^C"}}},
           .run = run_trace},
   };
 }

@@ -1,6 +1,7 @@
 // mango-pccd: the processor of a card. rocefs starts one for each device; it loads plugins and
 // calls the applied congestion control algorithm. A process of its own, because plugins are others'
-// code. It starts itself once for each plugin that it is about to load.
+// code. It starts itself once for each plugin that it is about to load. `mango-pccd replay` needs
+// no daemon. `mango-pccd replay` needs no daemon.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "tools/mango-pccd/daemon_socket.h"
 #include "tools/mango-pccd/last_words.h"
 #include "tools/mango-pccd/privileges.h"
+#include "tools/mango-pccd/replay.h"
 #include "tools/mango-pccd/trial.h"
 
 using namespace rocefs;
@@ -61,6 +63,7 @@ int main(int argc, char** argv) {
   // Lines of plugins are logged when they are printed: the output is a pipe.
   ::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   if (argc == 3 && std::string_view(argv[1]) == kTrialWord) try_plugin(argv[2]);
+  if (argc > 1 && argv[1] == kReplayWord) return replay({argv + 2, argv + argc});
   uint64_t seed = 1;
   uid_t uid = 0;
   gid_t gid = 0;
