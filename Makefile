@@ -82,6 +82,7 @@ install: all ## install into PREFIX (/usr/local), below DESTDIR
 	ln -sfn libmango.so.1 $(DESTDIR)$(PREFIX)/lib/libmango.so
 	install -D -m 0644 pcc/api/libmango.h $(DESTDIR)$(PREFIX)/include/libmango.h
 	install -D -m 0644 pcc/api/rocefs_pcc.h $(DESTDIR)$(PREFIX)/include/rocefs_pcc.h
+	install -D -m 0644 pcc/api/rocefs_pcc_test.h $(DESTDIR)$(PREFIX)/include/rocefs_pcc_test.h
 	install -D -m 0644 tools/containers/seccomp.json $(DESTDIR)$(PREFIX)/share/rocefs/seccomp.json
 	install -d $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 0644 tools/containers/README.md $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers
@@ -227,9 +228,9 @@ $(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call libraries,tools
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol='mango_*',--export-dynamic-symbol='rocefs_pcc_*' -o $@ $(filter %.o,$^) \
 	  -Wl,--whole-archive $(call library,pcc/run) -Wl,--no-whole-archive $(filter-out $(call library,pcc/run),$(filter %.a,$^)) $(LDLIBS)
 
-# A client of the files. The header that it builds plugins with stands beside the programs, here as
+# A client of the files. The headers that it builds plugins with stand beside the programs, here as
 # where they are installed.
-$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(call libraries,tools/mango-ctl) | $(BUILD)/include/libmango.h $(BUILD)/include/rocefs_pcc.h
+$(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(call libraries,tools/mango-ctl) | $(BUILD)/include/libmango.h $(BUILD)/include/rocefs_pcc.h $(BUILD)/include/rocefs_pcc_test.h
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)
 # The commands of its manual page come from its table.

@@ -45,8 +45,22 @@ Result<std::unique_ptr<PccPlugin>> PccPlugin::load(PccHandle& handle, const Libr
                                                    const Accept& accept) {
   std::unique_ptr<PccPlugin> plugin(new PccPlugin(handle, library.file));
   Result<PccAlgorithm> algorithm = plugin->read(library, nullptr, accept);
+  return added(std::move(plugin), std::move(algorithm));
+}
+
+Result<std::unique_ptr<PccPlugin>> PccPlugin::adopt(PccHandle& handle,
+                                                    const mango_pcc_algo_plugin_t& plugin) {
+  std::unique_ptr<PccPlugin> adopted(new PccPlugin(handle, ""));
+  adopted->plugin_ = &plugin;
+  if (Result<void> good = adopted->check(nullptr); !good) return good.error();
+  Result<PccAlgorithm> algorithm = adopted->prepare(nullptr);
+  return added(std::move(adopted), std::move(algorithm));
+}
+
+Result<std::unique_ptr<PccPlugin>> PccPlugin::added(std::unique_ptr<PccPlugin> plugin,
+                                                    Result<PccAlgorithm> algorithm) {
   if (!algorithm) return algorithm.error();
-  mango_status_e status = handle.controller().add(plugin->slot_, std::move(*algorithm));
+  mango_status_e status = plugin->handle_.controller().add(plugin->slot_, std::move(*algorithm));
   if (status != MANGO_STATUS_OK) return errorf(ENOEXEC, "{}", mango_status_str(status));
   plugin->added_ = true;
   return plugin;

@@ -22,7 +22,10 @@ class PccPlugin {
   // nothing behind. One thread at a time for a handle, which outlives the plugin.
   static Result<std::unique_ptr<PccPlugin>> load(PccHandle& handle, const LibraryCopy& library,
                                                  const Accept& accept = nullptr);
-  // The same in place of `old`, which was loaded from the same file: it takes the slot, and queue
+  // The same for a plugin of the program itself, which outlives the object.
+  static Result<std::unique_ptr<PccPlugin>> adopt(PccHandle& handle,
+                                                  const mango_pcc_algo_plugin_t& plugin);
+  // load() in place of `old`, which was loaded from the same file: it takes the slot, and queue
   // pairs that run it go on, see PccController::replace(). EBUSY if the algorithm has another name
   // now and `old` runs. `old` is out of its slot then, and does not run.
   static Result<std::unique_ptr<PccPlugin>> load_again(PccPlugin& old, const LibraryCopy& library,
@@ -45,6 +48,8 @@ class PccPlugin {
   PccPlugin(PccHandle& handle, std::string file) : handle_(handle), file_(std::move(file)) {}
   // The algorithm, for a slot that is free or that of `old`, whose place it is to take; null: none.
   Result<PccAlgorithm> read(const LibraryCopy& library, const PccPlugin* old, const Accept& accept);
+  static Result<std::unique_ptr<PccPlugin>> added(std::unique_ptr<PccPlugin> plugin,
+                                                  Result<PccAlgorithm> algorithm);
   Result<void> open(const LibraryCopy& library);
   Result<void> check(const PccPlugin* old) const;
   Result<PccAlgorithm> prepare(const PccPlugin* old);

@@ -13,7 +13,7 @@ make -n install BUILD="$dir/build" DESTDIR="$stage" PREFIX=/usr | grep -E '^(ins
 grep -v "$dir/build/" "$dir/all" >"$dir/recipe"
 bash -euo pipefail "$dir/recipe"
 for file in share/rocefs/seccomp.json share/doc/rocefs/containers/README.md \
-  lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/libmango.h \
+  lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/libmango.h include/rocefs_pcc.h include/rocefs_pcc_test.h \
   share/man/man1/{rocefs,rocefs-enter,rocefs-host,rocefs-attach,rocefs-sim}.1 share/bash-completion/completions/mango-ctl share/man/man3/libmango.3 share/man/man5/rocefs.ini.5; do
   [ -f "$stage/usr/$file" ] || fail "$file is not installed"
   ! grep -q '@PREFIX@' "$stage/usr/$file" || fail "$file has no prefix"

@@ -16,7 +16,8 @@
 namespace rocefs {
 namespace {
 
-// In the texts, @NAME@ is the algorithm, @HERE@ its directory, @INCLUDE@ that of libmango.h.
+// In the texts, @NAME@ is the algorithm, @HERE@ its directory, @INCLUDE@ and @LIBRARY@ the options
+// for libmango's.
 constexpr std::string_view kSource =
     R"(// @NAME@: half a window at a CNP, else a step more. See libmango(3).
 #include <libmango.h>
@@ -78,9 +79,56 @@ extern const mango_pcc_algo_plugin_t mango_pcc_algo_plugin = {
 }
 )";
 
+constexpr std::string_view kTest =
+    R"(// A unit test of @NAME@, without a NIC: `make test`. See rocefs_pcc_test.h.
+#include <rocefs_pcc_test.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+unsigned long now_ns = 0;
+
+// The window that the next call sets, 60 us after the one before.
+unsigned int next_window(rocefs_pcc_test_t* test) {
+  rocefs_pcc_decision_t decision;
+  now_ns += 60000;
+  if (rocefs_pcc_test_call(test, now_ns, &decision) != MANGO_STATUS_OK) std::exit(1);
+  return decision.window;
+}
+
+void expect(unsigned int wanted, unsigned int got, const char* what) {
+  if (wanted == got) return;
+  std::printf("FAILED: %s: %u is wanted, got %u\n", what, wanted, got);
+  std::exit(1);
+}
+
+}  // namespace
+
+int main() {
+  rocefs_pcc_test_t* test = rocefs_pcc_test_open(&mango_pcc_algo_plugin);
+  if (!test) return 1;
+  rocefs_pcc_test_window(test, 100000);
+  rocefs_pcc_test_param_set(test, "step", "500");
+  expect(100500, next_window(test), "a step more without a CNP");
+  rocefs_pcc_test_cnps(test, 3);
+  expect(50250, next_window(test), "half a window at CNPs");
+  expect(50750, next_window(test), "CNPs count once");
+  for (int i = 0; i < 100; ++i) {
+    rocefs_pcc_test_cnps(test, 1);
+    next_window(test);
+  }
+  rocefs_pcc_test_cnps(test, 1);
+  expect(1024, next_window(test), "the least window");
+  rocefs_pcc_test_close(test);
+  std::printf("@NAME@: passed\n");
+}
+)";
+
 constexpr std::string_view kMakefile =
-    R"(# make: builds @NAME@.so. make test: simulates @NAME@.ini with it. make load: takes it to DEVICE of the
-# mount in ROCEFS_MOUNT, also while it runs there.
+    R"(# make: builds @NAME@.so. make test: runs @NAME@_test.cc, and simulates @NAME@.ini. make load: takes it to
+# DEVICE of the mount in ROCEFS_MOUNT, also while it runs there.
 CXX ?= c++
 CXXFLAGS ?= -O2 -g -Wall -Wextra
 DEVICE ?= mb_0
@@ -89,14 +137,17 @@ MANGO_CTL ?= mango-ctl
 
 @NAME@.so: @NAME@.cc
 	$(CXX) -std=c++20 $(CXXFLAGS) -shared -fPIC @INCLUDE@ -o $@ $<
-test: @NAME@.so
+@NAME@_test: @NAME@_test.cc @NAME@.cc
+	$(CXX) -std=c++20 $(CXXFLAGS) @INCLUDE@ -o $@ $^ @LIBRARY@ -lmango
+test: @NAME@.so @NAME@_test
+	./@NAME@_test
 	$(ROCEFS) sim @NAME@.ini
 load: @NAME@.so
 	there=$$(cat "$$ROCEFS_MOUNT/class/infiniband/$(DEVICE)/pcc/plugin_dir") && \
 	  cp $< "$$there/$<.new" && mv "$$there/$<.new" "$$there/$<"
 	$(MANGO_CTL) rdma pcc algo load $(DEVICE)
 clean:
-	rm -f @NAME@.so
+	rm -f @NAME@.so @NAME@_test
 .PHONY: test load clean
 )";
 
@@ -141,10 +192,13 @@ class/infiniband/h{1..8}/pcc/state = start
 std::string filled(std::string_view text, const std::string& name, const std::string& here) {
   std::string include = include_directory();
   if (!include.empty()) include = "-I" + include;
+  std::string library = library_directory();
+  if (!library.empty()) library = fmt::format("-L{0} -Wl,-rpath,{0}", library);
   std::string out(text);
   for (const auto& [word, value] : {std::pair<std::string, const std::string&>{"@NAME@", name},
                                     {"@HERE@", here},
-                                    {"@INCLUDE@", include}}) {
+                                    {"@INCLUDE@", include},
+                                    {"@LIBRARY@", library}}) {
     for (size_t at = 0; (at = out.find(word, at)) != out.npos; at += value.size()) {
       out.replace(at, word.size(), value);
     }
@@ -178,8 +232,10 @@ Result<void> make(Session& session, const std::string& name) {
   const std::string here = std::filesystem::absolute(name, failed).string();
   if (failed) return errorf(failed.value(), "{}: {}", name, failed.message());
   if (::mkdir(here.c_str(), 0755) != 0) return errorf(errno, "{}: {}", here, std::strerror(errno));
-  const std::pair<std::string, std::string_view> files[] = {
-      {name + ".cc", kSource}, {"Makefile", kMakefile}, {name + ".ini", kScenario}};
+  const std::pair<std::string, std::string_view> files[] = {{name + ".cc", kSource},
+                                                            {name + "_test.cc", kTest},
+                                                            {"Makefile", kMakefile},
+                                                            {name + ".ini", kScenario}};
   for (const auto& [file, text] : files) {
     Result<void> written = write_file(here + "/" + file, filled(text, name, here));
     if (!written) return written;
@@ -200,10 +256,12 @@ std::vector<Command> new_commands() {
       CommandOf<NewOptions>{
           .path = "rdma pcc new",
           .summary = "Begin an algorithm: a plugin that works, and what builds and tests it",
-          .manual =
-              "Makes the directory NAME with NAME.cc, a Makefile and NAME.ini, a scenario of "
-              "`rocefs sim`. `make test` builds the plugin and simulates it, without a mount; "
-              "`make load` takes it to a device, also while it runs there.",
+          .manual = "Makes the directory NAME with NAME.cc, NAME_test.cc, a unit test of it, a "
+                    "Makefile, and "
+                    "NAME.ini, a scenario of `rocefs sim`. `make test` builds the plugin, runs the "
+                    "test and "
+                    "simulates the scenario, without a mount; "
+                    "`make load` takes it to a device, also while it runs there.",
           .examples = {"rdma pcc new my_algo"},
           .arguments = {{&NewOptions::name,
                          {.name = "name", .help = "the algorithm's, 1 to 31 of a-z, 0-9 and _"}}},
