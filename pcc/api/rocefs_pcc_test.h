@@ -11,7 +11,8 @@
  *   assert(now.window == 262144);
  *   rocefs_pcc_test_close(test);
  *
- * One thread at a time for each test. What an algorithm logs goes to stderr.
+ * One thread at a time for each test. What an algorithm logs goes to stderr, but for
+ * MANGO_LOG_LEVEL_DEBUG.
  */
 #ifndef ROCEFS_PCC_TEST_H
 #define ROCEFS_PCC_TEST_H

@@ -53,8 +53,10 @@ Result<std::unique_ptr<_rocefs_pcc_test>> open_test(const mango_pcc_algo_plugin_
   if (!adopted) return adopted.error();
   test->plugin = std::move(*adopted);
   const PccAlgorithm* algorithm = test->handle.controller().algorithm(test->plugin->slot());
-  auto offline = PccOffline::of(*algorithm, kTestSeed,
-                                [](mango_log_level_e, std::string_view text) { say(text); });
+  auto log = [](mango_log_level_e level, std::string_view text) {
+    if (level != MANGO_LOG_LEVEL_DEBUG) say(text);
+  };
+  auto offline = PccOffline::of(*algorithm, kTestSeed, log);
   if (!offline) return offline.error();
   test->offline = std::move(*offline);
   test->next.first = true;
