@@ -82,6 +82,8 @@ class PccBackend {
   virtual void read(unsigned slot, Answer<PccAlgorithmInfo> answer) = 0;
   // Returns to the initial state: ends a run, unloads plugins. Pending answers may be dropped.
   virtual void forget(Answer<void> answer) = 0;
+  // Answers lines about what the algorithm of an active queue pair holds, PccController::dump().
+  virtual void dump(uint32_t qpn, Answer<std::string> answer) = 0;
   // Sends a message to the card's processor and answers its reply.
   virtual void echo(const std::string& message, Answer<std::string> answer) = 0;
 };

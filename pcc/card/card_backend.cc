@@ -149,6 +149,13 @@ void CardBackend::echo(const std::string& message, Answer<std::string> answer) {
       [message](const auto& said) { return said.message == message; });
 }
 
+void CardBackend::dump(uint32_t qpn, Answer<std::string> answer) {
+  ask<CardAnswer::Dumped>(
+      CardOrder::Dump{qpn}, std::move(answer),
+      [](CardAnswer::Dumped dumped) { return std::move(dumped.text); },
+      [](const auto&) { return true; });
+}
+
 void CardBackend::round(TimeNs now, Answer<TimeNs> answer) {
   ask<CardAnswer::NextRound>(
       CardOrder::Round{now}, std::move(answer), [](CardAnswer::NextRound next) { return next.due; },

@@ -64,6 +64,7 @@ class CardBackend final : public PccBackend, private CardProcess::Listener {
   void update(unsigned slot, const Assignments& changes, Answer<PccAlgorithmInfo> answer) override;
   void read(unsigned slot, Answer<PccAlgorithmInfo> answer) override;
   void forget(Answer<void> answer) override;
+  void dump(uint32_t qpn, Answer<std::string> answer) override;
   void echo(const std::string& message, Answer<std::string> answer) override;
   // Calls the algorithms that are due at `now`, in turn; answers the time of the next call.
   void round(TimeNs now, Answer<TimeNs> answer);

@@ -16,11 +16,11 @@
 namespace rocefs {
 namespace {
 
-constexpr std::array<std::string_view, 11> kVerbs = {"load",  "unload",   "apply",  "start",
+constexpr std::array<std::string_view, 12> kVerbs = {"load",  "unload",   "apply",  "start",
                                                      "stop",  "interval", "update", "echo",
-                                                     "round", "debug",    "read"};
+                                                     "round", "debug",    "read",   "dump"};
 constexpr size_t kLoad = 0, kUnload = 1, kApply = 2, kStart = 3, kStop = 4, kInterval = 5,
-                 kUpdate = 6, kEcho = 7, kRound = 8, kDebugOrder = 9, kRead = 10;
+                 kUpdate = 6, kEcho = 7, kRound = 8, kDebugOrder = 9, kRead = 10, kDumpOrder = 11;
 constexpr std::string_view kHex = "0123456789ABCDEF";
 constexpr std::string_view kLogPrefix = "log ", kDiedPrefix = "died ";
 
@@ -242,6 +242,8 @@ std::optional<CardAnswer> read_answer(std::string_view message) {
     answer.what = read_algorithm(in);
   } else if (verb == "echoed") {
     answer.what = CardAnswer::Echoed{in.word()};
+  } else if (verb == "dumped") {
+    answer.what = CardAnswer::Dumped{in.word()};
   } else if (verb == "due") {
     answer.what = CardAnswer::NextRound{in.number<TimeNs>()};
   } else if (verb == "algorithms") {
@@ -300,6 +302,7 @@ std::string format_order(const CardOrder& order) {
                  [&](const CardOrder::Round& round) { out.number(round.now); },
                  [&](const CardOrder::Debug& debug) { out.number(unsigned{debug.on}); },
                  [&](const CardOrder::Read& read) { out.number(read.slot); },
+                 [&](const CardOrder::Dump& dump) { out.number(dump.qpn); },
              },
              order.what);
   return out.take();
@@ -354,6 +357,9 @@ Result<CardOrder> parse_order(std::string_view message) {
     case kRead:
       order.what = CardOrder::Read{in.number<unsigned>()};
       break;
+    case kDumpOrder:
+      order.what = CardOrder::Dump{in.number<uint32_t>()};
+      break;
     default:
       return nonsense(message);
   }
@@ -380,6 +386,7 @@ std::string format_word(const CardWord& word) {
           [&](const PccAlgorithmInfo& algorithm) { write(out.word("parameters"), algorithm); },
           [&](const CardAnswer::Echoed& echoed) { out.word("echoed").word(echoed.message); },
           [&](const CardAnswer::NextRound& next) { out.word("due").number(next.due); },
+          [&](const CardAnswer::Dumped& dumped) { out.word("dumped").word(dumped.text); },
       },
       answer.what);
   return out.take();

@@ -63,13 +63,17 @@ struct CardOrder {
   struct Debug {
     bool on;
   };
+  struct Dump {
+    uint32_t qpn;
+  };
   // Calls the algorithms that are due at this time.
   struct Round {
     TimeNs now;
   };
 
   uint64_t id = 0;  // not 0
-  std::variant<Load, Unload, Apply, Start, Stop, SetInterval, Update, Echo, Round, Debug, Read>
+  std::variant<Load, Unload, Apply, Start, Stop, SetInterval, Update, Echo, Round, Debug, Read,
+               Dump>
       what;
 };
 
@@ -78,13 +82,16 @@ struct CardAnswer {
   struct Echoed {
     std::string message;
   };
+  struct Dumped {
+    std::string text;
+  };
   // Time of the next call, or kNever.
   struct NextRound {
     TimeNs due;
   };
 
   uint64_t id = 0;
-  std::variant<Error, Done, PccLoaded, PccAlgorithmInfo, Echoed, NextRound> what;
+  std::variant<Error, Done, PccLoaded, PccAlgorithmInfo, Echoed, NextRound, Dumped> what;
 };
 
 // Log line, without an order. `text` is the rest of the message, unescaped.

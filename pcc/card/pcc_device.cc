@@ -355,10 +355,10 @@ void PccDevice::refresh(Answer<void> answer) {
   });
 }
 
-void PccDevice::echo(const std::string& message, Answer<std::string> answer) {
+void PccDevice::ask(std::function<void(Answer<std::string>)> question, Answer<std::string> answer) {
   auto said = std::make_shared<std::string>();
-  auto act = [this, message, said](TurnPtr turn) {
-    backend_->echo(message, [turn, said](Result<std::string> result) {
+  auto act = [question = std::move(question), said](TurnPtr turn) {
+    question([turn, said](Result<std::string> result) {
       if (!result) return turn->done(result.error());
       *said = std::move(*result);
       turn->done({});
@@ -368,6 +368,14 @@ void PccDevice::echo(const std::string& message, Answer<std::string> answer) {
     if (!result) return answer(result.error());
     answer(std::move(*said));
   });
+}
+
+void PccDevice::echo(const std::string& message, Answer<std::string> answer) {
+  ask([this, message](auto then) { backend_->echo(message, std::move(then)); }, std::move(answer));
+}
+
+void PccDevice::dump(uint32_t qpn, Answer<std::string> answer) {
+  ask([this, qpn](auto then) { backend_->dump(qpn, std::move(then)); }, std::move(answer));
 }
 
 Error PccDevice::claimed_error() const {

@@ -113,6 +113,7 @@ class PccDevice final : public PccBackend::Listener {
   // Answers after all earlier orders.
   void settle(Answer<void> answer);
   // Answers the reply of the card's processor.
+  void dump(uint32_t qpn, Answer<std::string> answer);
   void echo(const std::string& message, Answer<std::string> answer);
 
   // ---- Orders of programs, see PccClaims ----
@@ -142,6 +143,7 @@ class PccDevice final : public PccBackend::Listener {
                                   const PccBackend::Assignments& changes) const;
   // Queues an order to the card's processor, refused if the processor is unreachable at its turn.
   void order(std::function<void(TurnPtr)> act, Answer<void> answer);
+  void ask(std::function<void(Answer<std::string>)> question, Answer<std::string> answer);
   void run(const TurnPtr& turn, unsigned pollers, unsigned interval_us,
            std::shared_ptr<SharedMemory> control);
   void started(const TurnPtr& turn, const PccBackend::Run& run);

@@ -2,9 +2,15 @@
 
 #include <cerrno>
 
+#include "core/base/kstrto.h"
 #include "core/tree/trigger.h"
 
 namespace rocefs {
+namespace {
+
+constexpr uint64_t kMaxQpn = 0xffffff;
+
+}  // namespace
 
 // File offsets are ignored: a write moves them too.
 class RpcFile::Open final : public OpenFile {
@@ -42,10 +48,10 @@ class RpcFile::Open final : public OpenFile {
 
 FileDoc RpcFile::doc() const {
   return {"trigger",
-          "ping, or echo TEXT",
+          "ping, echo TEXT, or dump QPN",
           {},
-          "asks the card's processor: what is read back through the same open file is pong, or "
-          "TEXT. "
+          "asks the card's processor: what is read back through the same open file is pong, "
+          "TEXT, or parameters and state of the queue pair. "
           "EOPNOTSUPP in host mode, EHOSTUNREACH where the management link has no addresses"};
 }
 
@@ -60,7 +66,12 @@ void RpcFile::send(std::string_view text, Answer<std::string> answer) {
   if (text.starts_with(kEchoWord)) {
     return device_.echo(std::string(text.substr(kEchoWord.size())), std::move(answer));
   }
-  answer(Error{EINVAL, "ping or echo TEXT is wanted"});
+  constexpr std::string_view kDumpWord = "dump ";
+  if (text.starts_with(kDumpWord)) {
+    Result<uint64_t> qpn = kstrtou64(text.substr(kDumpWord.size()), 10);
+    if (qpn && *qpn <= kMaxQpn) return device_.dump(static_cast<uint32_t>(*qpn), std::move(answer));
+  }
+  answer(Error{EINVAL, "ping, echo TEXT or dump QPN is wanted"});
 }
 
 }  // namespace rocefs

@@ -1,5 +1,6 @@
 // RpcFile: pcc/rpc, a message to the card's processor and its reply. Each open file has its own
-// reply: write `ping`, read `pong`; write `echo TEXT`, read TEXT.
+// reply: write `ping`, read `pong`; write `echo TEXT`, read TEXT; write `dump QPN`, read what the
+// algorithm holds of that queue pair.
 #pragma once
 
 #include <functional>

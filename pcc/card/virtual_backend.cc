@@ -236,6 +236,11 @@ void VirtualBackend::begin_anew(Answer<void> answer) {
       std::move(answer));
 }
 
+void VirtualBackend::dump(uint32_t qpn, Answer<std::string> answer) {
+  if (runs_ != Runner::kEngine) return card_.dump(qpn, std::move(answer));
+  engine_.call<std::string>([this, qpn] { return controller_->dump(qpn); }, std::move(answer));
+}
+
 void VirtualBackend::echo(const std::string& message, Answer<std::string> answer) {
   card_.echo(message, std::move(answer));
 }

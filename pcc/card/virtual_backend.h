@@ -39,6 +39,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   void update(unsigned slot, const Assignments& changes, Answer<PccAlgorithmInfo> answer) override;
   void read(unsigned slot, Answer<PccAlgorithmInfo> answer) override;
   void forget(Answer<void> answer) override;
+  void dump(uint32_t qpn, Answer<std::string> answer) override;
   void echo(const std::string& message, Answer<std::string> answer) override;
 
  private:

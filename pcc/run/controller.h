@@ -64,6 +64,9 @@ class PccController {
   Result<void> update(unsigned slot, std::span<const Change> changes);
   // Text that update() accepts; value of the first queue pair that runs the slot, else the slot's.
   Result<std::string> value(unsigned slot, std::string_view name) const;
+  // Lines about an active queue pair: its algorithm, its present parameters as NAME=VALUE, and the
+  // octets of its block that are no parameters, in hex. ENOENT.
+  Result<std::string> dump(uint32_t qpn) const;
   // Time between two calls for one queue pair, in engine time.
   mango_status_e set_interval(TimeNs interval);
   TimeNs interval() const;

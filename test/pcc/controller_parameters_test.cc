@@ -204,3 +204,19 @@ TEST_CASE("parameters: those of built-in algorithms have ranges, and a minimum b
   }
   CHECK(*world.controller.value(slot_of("dcqcn"), "wai") == "80");
 }
+
+TEST_CASE("controller: a dump has parameters by name, and the rest of the block") {
+  PccWorld world;
+  std::function<void(PccScript&)> act = [](PccScript& script) { script.kept = 0x0102; };
+  world.controller.add(0, scripted("holder", act));
+  CHECK(world.controller.dump(17).error().code == ENOENT);
+  world.pages.activate(17);
+  REQUIRE(world.begin() == MANGO_STATUS_OK);
+  world.run(PccWorld::kInterval);
+  Result<std::string> text = world.controller.dump(17);
+  REQUIRE(text);
+  CHECK(text->starts_with("QP 17 holder\n  number=0\n  fraction=0\n  "));
+  CHECK(text->find(" of 40 octets are no parameters\n") != std::string::npos);
+  CHECK(text->ends_with("\n  0x0020: 02 01 00 00 00 00 00 00"));
+  CHECK(world.controller.dump(18).error().code == ENOENT);
+}

@@ -98,6 +98,10 @@ class FakeBackend final : public PccBackend {
     held_.clear();
     answer({});
   }
+  void dump(uint32_t qpn, Answer<std::string> answer) override {
+    note(fmt::format("dump {}", qpn));
+    give(std::move(answer), fmt::format("QP {}\n  a=1", qpn));
+  }
   void echo(const std::string& message, Answer<std::string> answer) override {
     note("echo " + message);
     give(std::move(answer), std::string(message));

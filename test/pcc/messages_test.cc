@@ -28,6 +28,7 @@ TEST_CASE("messages: orders are formatted as lines of words") {
   CHECK(format_order({2, CardOrder::Debug{true}}) == "2 debug 1");
   CHECK(format_order({2, CardOrder::Read{3}}) == "2 read 3");
   CHECK(format_order({1, CardOrder::Echo{"100%\n"}}) == "1 echo 100%25%0A");
+  CHECK(format_order({1, CardOrder::Dump{17}}) == "1 dump 17");
 }
 
 TEST_CASE("messages: every kind of answer parses back to itself") {

@@ -367,7 +367,11 @@ TEST_CASE("pcc files: each open rpc file has its own answer") {
   CHECK(one.hear() == "g\n");
   CHECK(one.hear().empty());
   CHECK(other.hear() == "Hello  world\n");
-  for (const char* text : {"", "pong", "echo", "ping "}) CHECK(one.say(text) == "EINVAL");
+  CHECK(one.say("dump 17\n") == "8");
+  CHECK(cards.last_order() == "dump 17");
+  CHECK(one.hear() == "QP 17\n  a=1\n");
+  for (const char* text : {"", "pong", "echo", "ping ", "dump", "dump x", "dump 16777216"})
+    CHECK(one.say(text) == "EINVAL");
   cards.card().refuse = Error{EIO, "no card"};
   CHECK(one.say("ping") == "EIO");
   cards.bind(false);

@@ -110,3 +110,48 @@ grep -q "aimd" said || fail "it is not simulated: $(cat said)"
 sed -i 's|window /= 2|window /= 3|' my_algo.cc
 make my_algo_test CXX="${CXX:-c++}" >said 2>&1
 expect "FAILED: half a window at CNPs: 50250 is wanted, got 33500" "$(./my_algo_test 2>&1)" "a changed algorithm"
+
+test_case "what an algorithm holds of a queue pair is shown, by a plugin and by a built-in algorithm"
+cat >holds.cc <<'CC'
+#include <libmango.h>
+extern "C" {
+struct Block { unsigned int step; unsigned char state[4]; double gain; };
+static Block first = {7, {1, 2, 3, 254}, 0.5};
+static const mango_pcc_param_t rows[] = {REGISTER_UINT32_PARAM(Block, step), REGISTER_DOUBLE_PARAM(Block, gain)};
+void* init(mango_pcc_h pcc, unsigned int slot, size_t* size) {
+  *size = sizeof first;
+  mango_pcc_params_register(pcc, slot, rows, 2);
+  return &first;
+}
+void call(void* block) { ++static_cast<Block*>(block)->state[0]; }
+extern const mango_pcc_algo_plugin_t mango_pcc_algo_plugin = {
+    .name = "holds", .desc = "a test", .init_params = init, .destroy_params = nullptr, .algo_fn = call};
+}
+CC
+mounted -o clock=virtual,seed=7
+mkdir -p "$(cat "$pcc/plugin_dir")"
+compile holds.cc "$(cat "$pcc/plugin_dir")/holds.so"
+ctl algo load mb_0
+expect 1 "$(status_of ctl dump mb_0 --qp 17 2>err)" "while PCC is not active"
+ctl apply mb_0 holds
+ctl start mb_0
+echo "f write mb_0 mb_1 qps=2 size=64K count=100000000" >"$debug/traffic/start"
+advance 200us
+ctl update-params mb_0 holds --param step=8
+expect "QP 17 holds
+  step=8
+  gain=0.5
+  4 of 16 octets are no parameters
+  0x0004: 04 02 03 fe
+QP 18 holds
+  step=8
+  gain=0.5
+  4 of 16 octets are no parameters
+  0x0004: 04 02 03 fe" "$(ctl dump mb_0)" "all"
+expect "$(ctl dump mb_0 | tail -n 5)" "$(ctl dump mb_0 --qp 18)" "one"
+expect 8 "$(ctl dump mb_0 --qp 18 --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["parameters"]["step"])')" "as JSON"
+expect 1 "$(status_of ctl dump mb_0 --qp 99 2>err)" "one that is none"
+grep -q "QP 99 is not active" err || fail "what it says: $(cat err)"
+ctl apply mb_0 aimd
+advance 200us
+ctl dump mb_0 --qp 17 | grep -qx "  alpha=100" || fail "a built-in algorithm: $(ctl dump mb_0 --qp 17)"

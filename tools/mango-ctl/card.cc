@@ -1,7 +1,10 @@
-// rdma pcc ping and echo: questions to the PCC daemon of a card.
+// rdma pcc ping, echo and dump: questions to the PCC daemon of a card.
 #include <cerrno>
 
+#include "core/base/kstrto.h"
+#include "core/base/text.h"
 #include "tools/mango-ctl/commands.h"
+#include "tools/mango-ctl/pcc.h"
 #include "tools/mango-ctl/session.h"
 
 namespace rocefs {
@@ -30,6 +33,55 @@ void echo_card(Session& session, const EchoOptions& options) {
   ask_card(session, options.device, "echo " + options.text);
 }
 
+struct DumpOptions {
+  std::string device, qp;
+};
+
+// Object of a dump: lines NAME=VALUE are parameters, OFFSET: HEX other octets.
+Json dump_json(const std::string& device, const std::string& qp, std::string_view text) {
+  Json parameters = Json::object(), state = Json::object();
+  for (std::string_view line : split(text, "\n")) {
+    if (!line.starts_with("  ")) continue;
+    line.remove_prefix(2);
+    const size_t sign = line.find('='), colon = line.find(": ");
+    if (sign != line.npos) {
+      parameters[std::string(line.substr(0, sign))] =
+          number_or_text(std::string(line.substr(sign + 1)));
+    } else if (colon != line.npos) {
+      state[std::string(line.substr(0, colon))] = line.substr(colon + 2);
+    }
+  }
+  return {{"device", device},
+          {"qp", number_or_text(qp)},
+          {"parameters", std::move(parameters)},
+          {"state", std::move(state)}};
+}
+
+void dump_qps(Session& session, const DumpOptions& options) {
+  session.each_device(options.device, [&](const std::string& name) -> Result<void> {
+    std::vector<std::string> numbers = {options.qp};
+    if (options.qp.empty()) {
+      Result<std::vector<QpFiles>> qps = read_qps(session.tree(), name);
+      if (!qps) return qps.error();
+      numbers.clear();
+      for (const QpFiles& qp : *qps) numbers.push_back(qp.qp);
+    }
+    for (const std::string& qp : numbers) {
+      Result<std::string> text = session.tree().ask(device_file(name, "pcc/rpc"), "dump " + qp);
+      // A queue pair of the list may have gone since.
+      if (!text && text.error().code == ENOENT && options.qp.empty()) continue;
+      if (!text) return text.error();
+      session.print(*text + "\n");
+      session.add(dump_json(name, qp, *text));
+    }
+    return {};
+  });
+}
+
+std::string check_qp(const std::string& text) {
+  return kstrtou64(text, 10) ? "" : fmt::format("'{}': the number of a queue pair is wanted", text);
+}
+
 // Lets a debugger hold the card, and prints the command that attaches one to the process with the
 // plugins.
 void debug_card(Session& session, const DeviceOptions& options) {
@@ -52,6 +104,19 @@ void debug_card(Session& session, const DeviceOptions& options) {
 
 std::vector<Command> card_commands() {
   return {
+      CommandOf<DumpOptions>{
+          .path = "rdma pcc dump",
+          .summary = "Show what the algorithm holds of each queue pair",
+          .manual = "The present values of its parameters come first, then the octets of its block "
+                    "that are no parameters, in hex: state of the algorithm. PCC must be active.",
+          .examples = {"rdma pcc dump mb_0", "rdma pcc dump mb_0 --qp 17"},
+          .arguments = {one_device<DumpOptions>(),
+                        {&DumpOptions::qp,
+                         {.name = "--qp",
+                          .value = "N",
+                          .help = "this queue pair alone",
+                          .check = check_qp}}},
+          .run = dump_qps},
       CommandOf<DeviceOptions>{.path = "rdma pcc ping",
                                .summary = "Ask whether the card's PCC daemon answers",
                                .examples = {"rdma pcc ping mb_0"},

@@ -158,6 +158,12 @@ Card::What Card::act(const CardOrder::Debug& debug) {
   return CardAnswer::Done{};
 }
 
+Card::What Card::act(const CardOrder::Dump& dump) {
+  Result<std::string> text = controller_.dump(dump.qpn);
+  if (!text) return text.error();
+  return CardAnswer::Dumped{std::move(*text)};
+}
+
 Card::What Card::act(const CardOrder::Round& round) {
   if (!controller_.running() || threads_) return Error{EINVAL, "it does not run in lockstep"};
   return CardAnswer::NextRound{controller_.poll(0, round.now)};

@@ -40,6 +40,7 @@ class Card {
   What act(const CardOrder::Round& round);
   What act(const CardOrder::Debug& debug);
   What act(const CardOrder::Read& read);
+  What act(const CardOrder::Dump& dump);
 
   PccHandle handle_;
   PccController& controller_;
