@@ -84,7 +84,7 @@ std::vector<Command> replay_commands() {
                           .help = "the mount's, if the algorithm draws random numbers"}},
                         {&ReplayOptions::device,
                          {.name = "--device",
-                          .value = "DEVICE",
+                          .value = "NAME",
                           .help = "the recorded one, if the algorithm draws random numbers"}},
                         {&ReplayOptions::csv,
                          {.name = "--csv",
