@@ -217,6 +217,7 @@ TEST_CASE("controller: a dump has parameters by name, and the rest of the block"
   REQUIRE(text);
   CHECK(text->starts_with("QP 17 holder\n  number=0\n  fraction=0\n  "));
   CHECK(text->find(" of 40 octets are no parameters\n") != std::string::npos);
+  CHECK(text->find("\n  0x0014: 00 00 00 00\n") != std::string::npos);
   CHECK(text->ends_with("\n  0x0020: 02 01 00 00 00 00 00 00"));
   CHECK(world.controller.dump(18).error().code == ENOENT);
 }
