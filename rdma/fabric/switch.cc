@@ -300,7 +300,8 @@ void Switch::stamp(const PortUnit& port, const EgressQueue& queue, Packet& packe
       .stamp({.queue = queue.bytes.get(),
               .sent = sent.bytes.get() + sent.packets.get() * kEthernetOverhead,
               .time_ns = static_cast<uint64_t>(now),
-              .rate_bps = port.out->parameters().rate_bps});
+              .rate_bps = port.out->parameters().rate_bps,
+              .port = static_cast<uint16_t>((port.out->id() + 1) * 40503u)});
 }
 
 void Switch::pause(PortUnit& port, size_t priority) {

@@ -53,14 +53,16 @@ void Completer::take_response(PacketPtr&& packet, const wire::Transport& headers
   if (awaited) handle_ack(headers.aeth().syndrome, psn, now);
 }
 
-// Tells the owner of the windows of an acknowledgement, after it has taken effect.
+// Tells the owner of the windows of an acknowledgement, after it has taken effect. An RNR NAK
+// acknowledges, and says nothing of the network.
 void Completer::receive_told(PacketPtr&& packet, const wire::Transport& headers, TimeNs now) {
-  uint64_t acked = window_.octets_acknowledged();
-  aeth::Kind kind = aeth::kind_of(headers.aeth().syndrome);
+  uint8_t syndrome = headers.aeth().syndrome;
+  aeth::Kind kind = aeth::kind_of(syndrome);
+  bool acknowledges = kind == aeth::Kind::kAck || kind == aeth::Kind::kRnr;
   take_response(std::move(packet), headers, now);
-  if (!active() || kind == aeth::Kind::kRnr) return;
-  congestion_.events().note_response(kind == aeth::Kind::kAck ? ROCEFS_QP_ACK : ROCEFS_QP_NACK,
-                                     *packet, acked, progress(), now);
+  if (!active() || (!acknowledges && syndrome != aeth::kNakSequence)) return;
+  congestion_.events().note_response(acknowledges ? ROCEFS_QP_ACK : ROCEFS_QP_NACK, *packet,
+                                     progress(), now);
 }
 
 // Chooses between go-back-N and selective retransmission.

@@ -184,6 +184,11 @@ void Congestion::pace_by_owner(uint64_t rate, const Packet& packet, TimeNs now) 
   wait(now);
 }
 
+void Congestion::end_owner_rate() {
+  owner_rate_ = 0;
+  publish();
+}
+
 // Paces by the window: so many octets of payload in a round trip. A request that was late because
 // the window was closed moves those behind it: caught up, the delay would come again in each round
 // trip, because the window has just as many octets as the round trip takes.

@@ -50,6 +50,7 @@ class Congestion {
     if (!paced_) return;
     if (reaction_ == Reaction::kRp) return pace(packet, now);
     if (uint64_t rate = owner_rate(); rate > 0) return pace_by_owner(rate, packet, now);
+    if (owner_rate_ > 0) end_owner_rate();
     bool acknowledged = reliable_ && !response;
     if (acknowledged ? paces_ : reaction_ == Reaction::kPcc) {
       pace_by_window(packet.payload.length, acknowledged, now);
@@ -109,6 +110,7 @@ class Congestion {
   void pace(const Packet& packet, TimeNs now);
   uint64_t owner_rate() const;
   void pace_by_owner(uint64_t rate, const Packet& packet, TimeNs now);
+  void end_owner_rate();
   void pace_by_window(uint32_t octets, bool acknowledged, TimeNs now);
   void set_gap(double gap);
   void follow(TimeNs saved, TimeNs now);

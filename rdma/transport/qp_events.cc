@@ -20,13 +20,16 @@ rocefs_qp_event QpEvents::event(rocefs_qp_event_kind kind, const Progress& progr
 
 // A far end that knows no options answers without: no round trip, no marks, no hops.
 void QpEvents::note_response(rocefs_qp_event_kind kind, const Packet& response,
-                             uint64_t acked_before, const Progress& progress, TimeNs now) {
+                             const Progress& progress, TimeNs now) {
   rocefs_qp_event told = event(kind, progress, now);
-  told.bytes = static_cast<uint32_t>(std::min<uint64_t>(progress.acked - acked_before, ~0u));
+  if (!begun()) begin(progress.acked);
+  told.bytes = static_cast<uint32_t>(std::min<uint64_t>(progress.acked - told_, ~0u));
+  told_ = progress.acked;
   wire::Telemetry options(response.options());
   if (options.valid() && options.is_answer()) {
     told.rtt_ns = static_cast<uint32_t>(now) - options.timestamp();
     told.marked = options.marked();
+    told.way = options.way();
     told.hops = static_cast<uint8_t>(std::min<size_t>(options.hops(), ROCEFS_MAX_HOPS));
     for (size_t i = 0; i < told.hops; ++i) {
       wire::Telemetry::RawHop hop = options.hop(i);

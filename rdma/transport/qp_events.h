@@ -24,10 +24,16 @@ class QpEvents {
   }
   bool wanted() const { return wants() != 0; }
 
+  // Whether begin() was called since events are wanted: it says what is acknowledged already.
+  bool begun() const { return told_ != kNothing; }
+  void begin(uint64_t acked) { told_ = acked; }
   // Length of the options of the next data packet; 0: none.
-  size_t option_len() const {
+  size_t option_len() {
     uint32_t wants = this->wants();
-    if (wants == 0) return 0;
+    if (wants == 0) {
+      told_ = kNothing;
+      return 0;
+    }
     return wants & ROCEFS_WANTS_HOPS ? wire::kMaxOptionsLen : wire::kOptionsLen;
   }
   // Adds the options to a packet whose headers count them.
@@ -39,8 +45,8 @@ class QpEvents {
   struct Progress {
     uint64_t acked, sent;
   };
-  void note_response(rocefs_qp_event_kind kind, const Packet& response, uint64_t acked_before,
-                     const Progress& progress, TimeNs now);
+  void note_response(rocefs_qp_event_kind kind, const Packet& response, const Progress& progress,
+                     TimeNs now);
   void note_timeout(const Progress& progress, TimeNs now);
 
  private:
@@ -51,7 +57,10 @@ class QpEvents {
   }
   rocefs_qp_event event(rocefs_qp_event_kind kind, const Progress& progress, TimeNs now) const;
 
+  static constexpr uint64_t kNothing = ~uint64_t{0};
+
   QpContext& qp_;
+  uint64_t told_ = kNothing;  // acknowledged octets that events have told of
   const rocefs_qp_control* control_ = nullptr;
   const rocefs_qp_signals* signals_ = nullptr;
 };

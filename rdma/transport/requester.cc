@@ -283,7 +283,9 @@ void Requester::write_headers(const SendWqe& wqe, const Part& part, Packet& pack
   fields.port_offset = qp_.next_port_offset(now);
   if (info.header_len > 0) fill_extensions(wqe, info, part, qp_.extensions());
   if (qp_.reliable() && wqe.sends_payload()) {
-    fields.option_len = static_cast<uint8_t>(congestion_.events().option_len());
+    QpEvents& events = congestion_.events();
+    fields.option_len = static_cast<uint8_t>(events.option_len());
+    if (fields.option_len > 0 && !events.begun()) events.begin(window_.octets_acknowledged());
   }
   if (qp_.type() == QpType::kUd) {
     wire::Headers to = qp_.headers_to(request.path, request.remote_qpn);

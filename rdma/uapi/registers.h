@@ -66,13 +66,13 @@ struct rocefs_qp_event {
   uint32_t qpn;
   uint32_t generation; /* of the queue pair */
   uint64_t acked;      /* octets of its requests that are acknowledged so far */
-  uint64_t sent;       /* octets sent so far, retransmissions not counted */
+  uint64_t sent;       /* octets before the next packet; less after going back */
   uint32_t bytes;      /* newly acknowledged; clipped */
   uint32_t rtt_ns;     /* since the packet that it answers was sent; 0: not known */
   uint16_t kind;       /* rocefs_qp_event_kind */
   uint8_t marked;      /* data packets with a CE mark since the last response; clipped */
   uint8_t hops;        /* used below */
-  uint32_t reserved;
+  uint32_t way;        /* another number: other switches or ports */
   struct rocefs_qp_hop hop[ROCEFS_MAX_HOPS];
 };
 
@@ -117,7 +117,7 @@ struct rocefs_qp_control {
    * (rdma/wire/telemetry.h). */
   uint32_t wants;
   /* The queue pair's generation << 32 | rate in units of 100 kb/s, Ethernet framing included, at
-   * which requests leave; 0, or another generation: no rate. */
+   * which data leaves; 0, or another generation: no rate. */
   uint64_t rate;
   uint32_t late_calls; /* an interval or more after their time */
   uint32_t reserved;

@@ -171,7 +171,8 @@ ParseError parse_extensions(std::span<const uint8_t>& rest, const OpcodeInfo& in
   return ParseError::kNone;
 }
 
-// Reads all headers; `behind`: the octets that follow them by the IP length: payload, pad and ICRC.
+// Reads all headers; `behind`: the octets that follow them by the UDP length: payload, pad and
+// ICRC.
 ParseError parse_all(std::span<const uint8_t> bytes, Parsed& out, size_t& behind) {
   if (bytes.empty()) return ParseError::kTruncated;
   std::span<const uint8_t> rest = bytes;
@@ -325,7 +326,9 @@ ParseError parse(std::span<const uint8_t> packet, Parsed& out) {
   ParseError error = parse_all(packet, out, behind);
   if (error != ParseError::kNone) return error;
   if (!out.headers.is_ipv6 && !checksum_right(packet.data())) return ParseError::kBadIpHeader;
-  if (packet.size() - out.header_len < behind) return ParseError::kTruncated;
+  const Headers& headers = out.headers;
+  size_t whole = headers.is_ipv6 ? kIpv6Len + headers.v6.payload_length : headers.v4.total_length;
+  if (packet.size() < whole) return ParseError::kTruncated;
   out.has_icrc = true;
   return check_payload(out, behind);
 }

@@ -10,7 +10,7 @@
 //    0  checksum of the area, 0      2  kind 127    3  length, from the kind on
 //    4  experiment                   6  flags       7  hops stamped << 4 | room for hops
 //    8  time stamp: ns modulo 2^32  12  marked packets since the last answer, at most 255
-//   13  0 (3 octets)                16  hops, 12 octets each
+//   13  way: XOR of the ports' numbers  15  0    16  hops, 12 octets each
 //
 // A hop: octets that stayed in the queue / 16, octets sent by the port / 64, time in ns, rate of
 // the port in Mb/s: 24 bits each, the second and third modulo 2^24, the others clipped. The paper
@@ -36,6 +36,7 @@ struct Hop {
   uint64_t sent = 0;     // octets
   uint64_t time_ns = 0;  // engine time
   uint64_t rate_bps = 0;
+  uint16_t port = 0;  // number that no other port has, as far as 16 bits go
 };
 
 // View of the options of a packet. The octets may have any values.
@@ -61,6 +62,7 @@ class Telemetry {
   uint8_t marked() const { return bytes_[12]; }
   size_t hops() const { return bytes_[7] >> 4; }
   size_t room() const { return bytes_[7] & 0xf; }
+  uint16_t way() const { return load16(&bytes_[13]); }
   bool is_answer() const { return bytes_[6] & kAnswer; }
 
   void make_answer(uint32_t marked) {
@@ -75,6 +77,7 @@ class Telemetry {
     store24(at + 3, hop.sent / kSentUnit & kMax24);
     store24(at + 6, hop.time_ns & kMax24);
     store24(at + 9, std::min<uint64_t>(hop.rate_bps / kRateUnit, kMax24));
+    store16(&bytes_[13], way() ^ hop.port);
     bytes_[7] = static_cast<uint8_t>(bytes_[7] + 0x10);
   }
   // Fields of a stamped hop, in their units.

@@ -239,3 +239,33 @@ TEST_CASE("rate: of an earlier queue pair, or none, does not limit") {
   told.write(100 * kMtu);
   CHECK(told.pair.world.scheduler.now() < kMillisecond / 20);
 }
+
+TEST_CASE("rate: one that ends is no longer shown, and limits no more") {
+  ToldPair told(0);
+  const rocefs_qp_signals& line = *told.near.registers().signals_of(told.qpn);
+  told.set_rate(kRate / 2);
+  told.write(20 * kMtu);
+  CHECK(line.rate_bps == kRate / 2);
+  told.set_rate(0);
+  told.write(2 * kMtu);
+  CHECK(line.rate_bps == kRate);
+}
+
+TEST_CASE("events: octets that a response tells of without an event come with the next one") {
+  ToldPair told(ROCEFS_WANTS_EVENTS);
+  Pair& pair = told.pair;
+  // A READ behind WRITEs: its response acknowledges those whose acknowledgement is lost.
+  size_t acknowledgements = 0;
+  Watch watch(pair, "mb_1-sw_0", [&](const wire::Parsed& parsed, Packet&) {
+    return parsed.headers.bth.opcode == wire::Opcode::kRcAck && ++acknowledgements <= 2;
+  });
+  pair.link.post(pair.link.write(0, 0, 2 * kMtu));
+  pair.link.post(pair.link.read(1, 0, kMtu));
+  pair.run();
+  told.write(kMtu);
+  uint64_t octets = 0;
+  for (const rocefs_qp_event& event : told.events()) octets += event.bytes;
+  CHECK(acknowledgements > 2);
+  CHECK(octets == 3 * kMtu);
+  CHECK(told.events().back().acked == 3 * kMtu);
+}

@@ -17,11 +17,13 @@ TEST_CASE("telemetry: options have the octets that the header documents") {
   options.stamp({.queue = 4096 + 15,
                  .sent = (uint64_t{1} << 30) + 640,
                  .time_ns = 0x12345678,
-                 .rate_bps = 25'000'000'000});
+                 .rate_bps = 25'000'000'000,
+                 .port = 0x1234});
   CHECK(options.valid());
   const std::vector<uint8_t> expected{
-      0, 0,  127,  38,   0x52, 0x46, 0,    0x12, 1, 2, 3, 4, 0, 0, 0, 0, 0, 1, 0, 0,
-      0, 10, 0x34, 0x56, 0x78, 0,    0x61, 0xa8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+      0, 0, 127, 38, 0x52, 0x46, 0,    0x12, 1,    2, 3,    4,    0, 0x12, 0x34, 0,  //
+      0, 1, 0,   0,  0,    10,   0x34, 0x56, 0x78, 0, 0x61, 0xa8,                    //
+      0, 0, 0,   0,  0,    0,    0,    0,    0,    0, 0,    0};
   CHECK(bytes == expected);
   CHECK(options.hop(0).queue * Telemetry::kQueueUnit == 4096);
   CHECK(options.hop(0).sent * Telemetry::kSentUnit == 640);
