@@ -6,9 +6,9 @@
  * acknowledgement, each request for retransmission, each time-out. The NIC then asks for an
  * acknowledgement with each data packet, which carries a time stamp that the acknowledgement takes
  * back, and the number of congestion marks. Such an algorithm is called once when it begins with a
- * queue pair, and then only while events wait, at most once in an interval. Under the virtual clock
- * an event that comes more than an interval after the last call makes a call at once; in real time
- * the pollers look for events once in an interval.
+ * queue pair, and then only while events wait (or where it asked for a round trip), at most once in
+ * an interval. Pollers look for events once in an interval; under the virtual clock at once if the
+ * device's last look was an interval ago.
  *
  * Telemetry. With ROCEFS_PCC_METRIC_INT, too, data packets have room for what the switches on the
  * way tell, where their int/enable is 1: in-band telemetry as HPCC defines it (Li et al., SIGCOMM
@@ -17,7 +17,8 @@
  * Limits. Events are of requests (SEND, WRITE) of reliable connections; responses to READs are not
  * acknowledged. Packets that leave for an uplink have no options: events tell octets alone. The
  * engine keeps the newest 16384 events of a device; where an algorithm is called too late, older
- * ones are lost, and rocefs_pcc_events_lost() counts them.
+ * ones are lost, and rocefs_pcc_events_lost() counts them. A queue pair keeps 1024 that its
+ * algorithm has not taken. A rate also paces what has no events: responses to READs, UC and UD.
  *
  * The functions below are for algorithms, in a call; outside they return 0 and do nothing.
  */
@@ -59,11 +60,12 @@ typedef struct _rocefs_pcc_event {
   uint64_t sent_bytes;   /* octets of requests before the next packet; less after going back */
   uint32_t type;         /* rocefs_pcc_event_type_e */
   uint32_t bytes;        /* newly acknowledged */
-  uint32_t rtt_ns;       /* from sending the newest packet that it answers; 0: not known */
+  uint32_t rtt_ns;       /* from sending the newest packet that had arrived; 0: not known */
   uint32_t marked;       /* data packets that arrived with a CE mark since the last answer, at most
                           * 255 */
   uint32_t hops;         /* used in hop[], in the order of the way */
-  uint32_t _reserved[3]; /* 0 */
+  uint32_t way;          /* of hop[]: the same number for the same ports of the same switches */
+  uint32_t _reserved[2]; /* 0 */
   rocefs_pcc_hop_t hop[ROCEFS_PCC_MAX_HOPS];
 } rocefs_pcc_event_t;
 
@@ -85,7 +87,8 @@ MANGO_API uint64_t rocefs_pcc_now(void);
 
 /* Limits a parameter that is registered in the slot to values from `min` to `max`: others are
  * refused (ERANGE) when they are set from outside. Allowed in init_params. NOT_FOUND: no such slot
- * or parameter. INVALID_PARAM: no range, or the present value is outside. */
+ * or parameter. INVALID_PARAM: no range, or the present value is outside; in init_params
+ * such a value refuses the plugin later. */
 MANGO_API mango_status_e rocefs_pcc_param_range(mango_pcc_h pcc, unsigned int slot,
                                                 const char* name, double min, double max);
 

@@ -76,6 +76,7 @@ void VirtualBackend::load(const std::string& directory, bool force, Answer<PccLo
                      for (PccAlgorithmInfo& one : loaded.algorithms) {
                        if (one.slot < kBuiltIns) one = describe(*controller_, one.slot);
                      }
+                     look_soon();
                      return std::move(loaded);
                    },
                    std::move(answer));
@@ -98,7 +99,8 @@ void VirtualBackend::apply(unsigned slot, std::optional<uint32_t> qpn, Answer<vo
     if (!applied) return answer(std::move(applied));
     if (life != life_) return;
     applied_ = runner;
-    if (runs_ == Runner::kNone || runs_ == runner) return answer({});
+    if (runs_ == Runner::kNone) return answer({});
+    if (runs_ == runner) return look_then(std::move(answer));
     stop([this, run = run_, answer = std::move(answer)](Result<void> stopped) mutable {
       if (!stopped) return answer(std::move(stopped));
       start(run, std::move(answer));
@@ -243,6 +245,16 @@ void VirtualBackend::dump(uint32_t qpn, Answer<std::string> answer) {
 
 void VirtualBackend::echo(const std::string& message, Answer<std::string> answer) {
   card_.echo(message, std::move(answer));
+}
+
+// Reschedules: queue pairs that slept have another algorithm.
+void VirtualBackend::look_then(Answer<void> answer) {
+  engine_.call<void>(
+      [this]() -> Result<void> {
+        look_soon();
+        return {};
+      },
+      std::move(answer));
 }
 
 // Reschedules: a queue pair came or went, or the runner changed.

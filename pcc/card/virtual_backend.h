@@ -51,6 +51,7 @@ class VirtualBackend final : public PccBackend, private PccBackend::Listener {
   std::unique_ptr<PccController> make_controller();
   void begin_anew(Answer<void> answer);
   void run_by_core(Runner runner, unsigned interval_us, Answer<void> answer);
+  void look_then(Answer<void> answer);
   void round(TimeNs now, const Engine::Pause& pause);
 
   // Core thread.

@@ -151,6 +151,7 @@ bool PccCall::next_event(rocefs_pcc_event_t& event) {
   event.bytes = from.bytes;
   event.rtt_ns = from.rtt_ns;
   event.marked = from.marked;
+  event.way = from.way;
   event.hops = std::min<uint32_t>(from.hops, ROCEFS_PCC_MAX_HOPS);
   for (uint32_t i = 0; i < event.hops; ++i) {
     const rocefs_qp_hop& hop = from.hop[i];

@@ -42,7 +42,7 @@ class PccCall {
   uint32_t event_value(mango_pcc_event_e event);
   mango_status_e request(mango_pcc_event_e event);
   bool next_event(rocefs_pcc_event_t& event);
-  uint64_t events_lost() const { return run_.events_lost.load(std::memory_order_relaxed); }
+  uint64_t events_lost() const { return run_.events_lost(); }
   uint64_t rate() const { return qp_.rate(); }
   void set_rate(uint64_t bits_per_second) { qp_.set_rate(bits_per_second); }
   uint64_t line_rate() const { return qp_.line_rate(); }

@@ -28,8 +28,8 @@ Error no_parameter(const PccAlgorithm& algorithm, std::string_view name);
 // The error names the parameter: ENOENT, EINVAL, ERANGE.
 Result<std::vector<ParameterPlace>> parse_changes(const PccAlgorithm& algorithm,
                                                   std::span<const ParameterChange> changes);
-// EINVAL if a parameter of the block is above the one that bounds it; the same for the initial block
-// after the changes.
+// EINVAL if a parameter of the block is above the one that bounds it; the same for the initial
+// block after the changes.
 Result<void> check_bounds(const PccAlgorithm& algorithm, const uint8_t* block);
 Result<void> check_bounds(const PccAlgorithm& algorithm, std::span<const ParameterPlace> places);
 // `block` is as long as the algorithm's.

@@ -49,6 +49,10 @@ void PccPoller::scan() {
 // overwrite while it was read is lost, and so are those before it.
 void PccPoller::take_events() {
   uint64_t end = load_announced(run_.signals.events_written);
+  if (!listens_) {
+    events_seen_ = end;
+    return;
+  }
   constexpr uint64_t kKept = ROCEFS_EVENT_ENTRIES - 1;
   for (uint64_t number = events_seen_; number < end; ++number) {
     const rocefs_qp_event& entry = run_.signals.events[number % ROCEFS_EVENT_ENTRIES];
@@ -59,7 +63,8 @@ void PccPoller::take_events() {
     uint64_t written = load_announced(run_.signals.events_written);
     if (written - number > kKept) {
       uint64_t oldest = written - kKept;
-      if (index_ == 0) run_.count_lost_events(oldest - number);
+      overwritten_ += oldest - number;
+      run_.note_overwritten(overwritten_);
       end = written;
       number = oldest - 1;
       continue;
@@ -68,7 +73,7 @@ void PccPoller::take_events() {
     if (line >= ROCEFS_MAX_QPS || line % run_.pollers != index_) continue;
     PccQp* qp = find(line);
     if (!qp || !qp->wants_events() || qp->generation() != event.generation) continue;
-    qp->add_event(event);
+    if (!qp->add_event(event)) run_.note_dropped();
     wake(*qp);
   }
   events_seen_ = end;
@@ -120,8 +125,9 @@ void PccPoller::drop_stale() {
 }
 
 void PccPoller::apply(PccQp& qp, unsigned slot) {
+  qp.due = std::max(qp.due, last_now_);  // it may have slept
   qp.apply(slot, *run_.slots.at(slot));
-  find_listeners();
+  listens_ |= qp.wants_events();
   if (!qp.fresh) schedule(qp);
 }
 

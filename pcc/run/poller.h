@@ -65,8 +65,9 @@ class PccPoller {
   const unsigned index_;
   std::mutex lock_;
   uint32_t changes_seen_ = 0;
-  uint64_t events_seen_;  // number of events read
-  bool listens_ = false;  // a queue pair wants events
+  uint64_t events_seen_;      // number of events read
+  uint64_t overwritten_ = 0;  // events that it did not read in time
+  bool listens_ = false;      // a queue pair may want events
   TimeNs last_now_ = 0;
   std::vector<std::unique_ptr<PccQp>> qps_;  // by line / pollers
   std::vector<uint32_t> fresh_;              // lines found since the last poll()

@@ -65,13 +65,13 @@ void PccQp::apply(unsigned slot, const PccAlgorithm& algorithm) {
   next = due;
   set_rate(0);
   set_wants(algorithm);
+  events_.clear();
   store_word(control_.slot, slot);
   store_word(control_.calls, uint32_t{0});
 }
 
 void PccQp::set_wants(const PccAlgorithm& algorithm) {
   wants_ = wants_of(algorithm);
-  if (wants_ == 0) events_.clear();
   store_word(control_.wants, wants_);
 }
 
@@ -82,11 +82,13 @@ void PccQp::set_rate(uint64_t bits_per_second) {
   store_word(control_.rate, window_word(generation_, static_cast<uint32_t>(units)));
 }
 
-// An algorithm that takes no events keeps the newest.
-void PccQp::add_event(const rocefs_qp_event& event) {
-  constexpr size_t kMost = ROCEFS_EVENT_ENTRIES;
-  if (events_.size() == kMost) events_.pop_front();
+// An algorithm that takes few events keeps the newest.
+bool PccQp::add_event(const rocefs_qp_event& event) {
+  constexpr size_t kMost = 1024;
+  bool room = events_.size() < kMost;
+  if (!room) events_.pop_front();
   events_.push_back(event);
+  return room;
 }
 
 uint64_t PccQp::line_rate() const {
@@ -115,7 +117,7 @@ uint32_t PccQp::read_cnps() {
 void PccQp::note_lateness(TimeNs now, TimeNs interval) {
   TimeNs at = due;
   if (!events_.empty()) at = std::max(due, static_cast<TimeNs>(events_.front().at_ns) + interval);
-  if (wants_ != 0 && events_.empty()) return;
+  if (call_number_ == 0 || (wants_ != 0 && events_.empty())) return;
   if (now - at >= interval) store_word(control_.late_calls, ++late_calls_);
 }
 

@@ -40,7 +40,8 @@ class PccQp {
   uint64_t line_rate() const;
   // Events that the algorithm asked for and has not taken.
   std::deque<rocefs_qp_event>& events() { return events_; }
-  void add_event(const rocefs_qp_event& event);
+  // False if it took the place of the oldest one.
+  bool add_event(const rocefs_qp_event& event);
   bool wants_events() const { return wants_ != 0; }
   // False while a call has nothing to tell: its algorithm lives by events, and there are none.
   bool is_wanted() const { return wants_ == 0 || call_number_ == 0 || !events_.empty(); }

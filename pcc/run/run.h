@@ -43,14 +43,23 @@ class PccRun {
   const std::atomic<TimeNs>& interval;
   const PccLog& log;
   PccTrace trace;
-  std::atomic<uint64_t> events_lost{0};
   // Number of threads that wait for all pollers to leave poll(); they take precedence over poll().
   std::atomic<unsigned> wanted{0};
 
-  // One thread.
-  void count_lost_events(uint64_t more) {
-    uint64_t lost = events_lost.fetch_add(more, std::memory_order_relaxed) + more;
-    store_word(control.events_lost, static_cast<uint32_t>(std::min<uint64_t>(lost, ~0u)));
+  // Any thread. Events that a poller did not read in time, so far; pollers may miss the same ones.
+  void note_overwritten(uint64_t so_far) {
+    uint64_t most = overwritten_.load(std::memory_order_relaxed);
+    while (most < so_far && !overwritten_.compare_exchange_weak(most, so_far)) {
+    }
+    show_lost();
+  }
+  // Any thread. An event that its algorithm left for too long.
+  void note_dropped() {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    show_lost();
+  }
+  uint64_t events_lost() const {
+    return overwritten_.load(std::memory_order_relaxed) + dropped_.load(std::memory_order_relaxed);
   }
   // Any thread. True for the first warning of that kind for the slot.
   bool first(unsigned of_slot, PccWarning warning) {
@@ -77,6 +86,11 @@ class PccRun {
   }
 
  private:
+  void show_lost() {
+    store_word(control.events_lost, static_cast<uint32_t>(std::min<uint64_t>(events_lost(), ~0u)));
+  }
+
+  std::atomic<uint64_t> overwritten_{0}, dropped_{0};
   std::array<std::atomic<uint8_t>, MANGO_PCC_MAX_SLOTS> warned_{};
   std::atomic<bool> damaged_{false};
   mutable std::mutex damage_lock_;

@@ -24,7 +24,9 @@ struct Taker {
     calls.push_back(taken);
     return keep_window(context);
   };
-  PccAlgorithm algorithm(uint32_t metrics) { return scripted("taker", metrics, act); }
+  PccAlgorithm algorithm(uint32_t metrics, const char* name = "taker") {
+    return scripted(name, metrics, act);
+  }
 };
 using Calls = std::vector<std::vector<uint32_t>>;
 
@@ -118,10 +120,12 @@ TEST_CASE("pcc events: those that were overwritten are counted, the newest are t
   constexpr uint32_t kMore = 100;
   for (uint32_t n = 0; n < ROCEFS_EVENT_ENTRIES + kMore; ++n) world.pages.add_event(17, n);
   world.run(kInterval);
-  // One entry may be the one that the engine is about to write.
-  CHECK(lost == kMore + 1);
-  REQUIRE(taken.size() == ROCEFS_EVENT_ENTRIES - 1);
-  CHECK(taken.front() == kMore + 1);
+  // A queue pair keeps 1024 that its algorithm has not taken.
+  constexpr uint32_t kKept = 1024;
+  CHECK(lost == ROCEFS_EVENT_ENTRIES + kMore - kKept);
+  CHECK(world.pages.control->events_lost == lost);
+  REQUIRE(taken.size() == kKept);
+  CHECK(taken.front() == ROCEFS_EVENT_ENTRIES + kMore - kKept);
   CHECK(taken.back() == ROCEFS_EVENT_ENTRIES + kMore - 1);
 }
 
@@ -274,5 +278,48 @@ TEST_CASE("pcc events: under the virtual clock the next look is the engine's to 
     CHECK(taker.calls.size() == 2);
     world.poll(11 * kInterval);
     CHECK(taker.calls == Calls{{}, {1}, {2}});
+  }
+}
+
+TEST_CASE("pcc events: a poller without listeners loses none") {
+  PccWorld world;
+  Taker taker;
+  uint64_t lost = 0;
+  Act act = [&](PccScript&, const mango_pcc_context_t& context) {
+    rocefs_pcc_event_t event;
+    while (rocefs_pcc_event_next(&event)) lost = rocefs_pcc_events_lost();
+    return keep_window(context);
+  };
+  world.controller.add(0, scripted("taker", ROCEFS_PCC_METRIC_EVENTS, act));
+  world.pages.activate(18);  // of poller 1
+  REQUIRE(world.begin(2) == MANGO_STATUS_OK);
+  for (TimeNs round = 0; round < 40; ++round) {
+    for (uint32_t n = 0; n < 500; ++n) world.pages.add_event(18, n);
+    world.controller.poll(1, round * kInterval);
+  }
+  world.controller.poll(0, 40 * kInterval);
+  CHECK(world.pages.control->events_lost == 0);
+  CHECK(lost == 0);
+}
+
+TEST_CASE(
+    "pcc events: another algorithm is called on a queue pair that slept, without old events") {
+  for (bool events : {false, true}) {
+    PccWorld world;
+    Taker first, second;
+    world.pages.signals->virtual_clock = 1;
+    world.controller.add(0, first.algorithm(ROCEFS_PCC_METRIC_EVENTS));
+    world.controller.add(1, second.algorithm(events ? ROCEFS_PCC_METRIC_EVENTS : 0, "other"));
+    world.pages.activate(17);
+    REQUIRE(world.begin() == MANGO_STATUS_OK);
+    world.poll(0);
+    CHECK(world.poll(kInterval) == kNever);
+    world.pages.add_event(17, 1);
+    world.poll(kInterval + 1);  // taken from the page, and not yet by the algorithm
+    REQUIRE(world.controller.apply(1) == MANGO_STATUS_OK);
+    world.poll(50 * kInterval);
+    CHECK(first.calls == Calls{{}});
+    CHECK(second.calls == Calls{{}});
+    CHECK(world.pages.control_of(17).late_calls == 0);
   }
 }

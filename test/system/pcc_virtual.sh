@@ -73,3 +73,20 @@ expect ok "$(store aimd "$pcc/algo")" "apply"
 expect ok "$(store start "$pcc/state")" "start"
 advance 1ms
 expect "100 100" "$(cat "$pcc/params/alpha") $(step aimd)" "as at first"
+
+test_case "another plugin is called on queue pairs that had no events"
+# Between messages an algorithm of events sleeps: nothing but the change itself makes it look.
+mounted -o clock=virtual,seed=3
+plugin pd
+cp "$(dirname "$ROCEFS")/../examples/swift.so" "$(cat "$pcc/plugin_dir")/"
+expect ok "$(store 1 "$pcc/load")" "load"
+expect ok "$(store swift "$pcc/algo")" "an algorithm of events"
+expect ok "$(store start "$pcc/state")" "start"
+echo "g write mb_0 mb_1 count=10000" >"$debug/traffic/start"
+advance 1ms
+echo down >"$debug/links/mb_0-sw_0/state"
+advance 200us
+expect ok "$(store pd "$pcc/algo")" "another one"
+before=$(cat "$pcc/qps/17/ctrl_count")
+advance 1ms
+[ "$(cat "$pcc/qps/17/ctrl_count")" -gt $((before + 10)) ] || fail "called $(cat "$pcc/qps/17/ctrl_count") times after $before"
