@@ -55,13 +55,13 @@ done
 holds "$(queue PFC_only p50) > 10 * $(queue target_15us p50)" "PFC alone fills the buffer"
 before=$(trace)
 
-test_case "the same seed is the same run, with one poller and with four"
+test_case "the same seed is the same run, whatever the number of threads"
 run swift 's|^class/infiniband/h{1..16}/pcc/interval_us.*|&\nclass/infiniband/h{1..16}/pcc/num_threads = 4|'
 expect "$before" "$(trace)" "hashes"
 
 test_case "TIMELY: the tail of the delay is a ninth of PFC's at most, at a rate near the line's"
-# The paper's abstract: 9 times less in the 99th percentile, near line rate. The first half of the run is left to
-# the start of ten flows at once.
+# The paper's abstract: 9 times less in the 99th percentile, near line rate. The flows begin at once and end one after
+# the other, so that the whole is slower than its middle.
 run timely
 holds "$(queue timely p99) * 9 < $(queue PFC_only p99)" "gradients see a queue before it is deep"
 holds "$(gbps timely) > 0.7 * $(gbps PFC_only)" "the flows end one after the other, the last one alone"

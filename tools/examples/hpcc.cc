@@ -24,7 +24,7 @@ struct Hpcc {
   unsigned int stage;  // incStage
   unsigned int min_rtt_ns;
   unsigned long long update_at;  // lastUpdateSeq
-  unsigned int hops;             // in `link`
+  unsigned int hops, way;        // of `link`
   rocefs_pcc_hop_t link[ROCEFS_PCC_MAX_HOPS];
 };
 
@@ -39,6 +39,7 @@ constexpr Hpcc kInitial{.eta = 0.95,
                         .min_rtt_ns = ~0u,
                         .update_at = 0,
                         .hops = 0,
+                        .way = 0,
                         .link = {}};
 
 const mango_pcc_param_t kParameters[] = {
@@ -105,7 +106,7 @@ mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
   while (rocefs_pcc_event_next(&event)) {
     if (event.rtt_ns > 0) hpcc.min_rtt_ns = std::min(hpcc.min_rtt_ns, event.rtt_ns);
     if (event.type != ROCEFS_PCC_EVENT_ACK || event.hops == 0) continue;
-    bool same_way = event.hops == hpcc.hops;
+    bool same_way = event.hops == hpcc.hops && event.way == hpcc.way;
     if (same_way) {
       // A sender begins with the window of an idle network.
       if (hpcc.reference == 0) {
@@ -117,6 +118,7 @@ mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
       if (update) hpcc.update_at = event.sent_bytes;
     }
     hpcc.hops = event.hops;
+    hpcc.way = event.way;
     std::copy(event.hop, event.hop + event.hops, hpcc.link);
   }
   if (window == 0) return result;

@@ -1,7 +1,7 @@
 // Swift (Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the
 // Datacenter", SIGCOMM 2020, algorithm 1 and section 3.5): a window that keeps the round trip near
 // a target. Of the paper's two windows it has that of the fabric: hosts here have no queue of their
-// own.
+// own. The target does not grow with the number of hops.
 //
 //   mango-ctl rdma pcc algo cross-build tools/examples/swift.cc mb_0
 //   mango-ctl rdma pcc algo load mb_0 && mango-ctl rdma pcc apply mb_0 swift
@@ -62,6 +62,7 @@ void* init(mango_pcc_h pcc, unsigned int slot, size_t* size) {
   rocefs_pcc_param_range(pcc, slot, "max_mdf", 0, 1);
   rocefs_pcc_param_range(pcc, slot, "packet", 256, 4096);
   rocefs_pcc_param_range(pcc, slot, "fs_min", 0.001, 1000000);
+  rocefs_pcc_param_range(pcc, slot, "fs_max", 0.001, 1000000);
   rocefs_pcc_param_range(pcc, slot, "min_cwnd", 0.001, 1000000);
   return new Swift(kInitial);
 }

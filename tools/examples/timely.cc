@@ -92,11 +92,11 @@ void on_segment(Timely& timely, double rtt) {
 
 mango_pcc_result_t call(void* block, const mango_pcc_context_t*) {
   auto& timely = *static_cast<Timely*>(block);
-  // The paper leaves the first rate open: a share of the link.
-  if (timely.rate_mbps == 0) timely.rate_mbps = static_cast<double>(rocefs_pcc_line_rate()) / 4e6;
   rocefs_pcc_event_t event;
   while (rocefs_pcc_event_next(&event)) {
     if (event.type != ROCEFS_PCC_EVENT_ACK || event.rtt_ns == 0) continue;
+    // The paper begins with the line's rate, shared by the sender's flows.
+    if (timely.rate_mbps == 0) timely.rate_mbps = static_cast<double>(rocefs_pcc_line_rate()) / 1e6;
     timely.octets += event.bytes;
     if (timely.octets < timely.segment) continue;
     timely.octets = 0;

@@ -455,6 +455,20 @@ TEST_CASE("config: a file of more than a mebibyte is read whole, and its last li
   CHECK(read(text)->scenario.flows.size() == 100'000);
 }
 
+TEST_CASE("config: values that begin with ./ or ../ are paths from the file's directory") {
+  const std::filesystem::path directory =
+      std::filesystem::canonical(std::filesystem::temp_directory_path());
+  const std::string path = directory / fmt::format("rocefs-paths-{}.ini", ::getpid());
+  std::ofstream(path) << "[knobs]\na = ./x\nb = x/./y\n[variant v]\nc = ../y\nd = .z\n";
+  Result<Config> config = read_config(path);
+  std::filesystem::remove(path);
+  REQUIRE(config);
+  CHECK(config->knobs[0].value == directory.string() + "/./x");
+  CHECK(config->knobs[1].value == "x/./y");
+  CHECK(config->scenario.variants[0].knobs[0].value == directory.string() + "/../y");
+  CHECK(config->scenario.variants[0].knobs[1].value == ".z");
+}
+
 TEST_CASE("config: an endless file of NULs is refused without being read to its end") {
   Result<Config> config = read_config("/dev/zero");
   CHECK(config.error().reason == "/dev/zero:1: holds the byte 0x00: not a text file");
