@@ -58,16 +58,18 @@ Json PccOwner::json() const {
 }
 
 Json qp_json(const QpFiles& files) {
-  return {{"qp", number_or_text(files.qp)},
-          {"pid", number_or_text(files.pid)},
-          {"process", files.comm},
-          {"algorithm", name_or_null(files.algo)},
-          {"ctrl_count", number_or_text(files.ctrl_count)},
-          {"cnp", number_or_text(files.cnp)},
-          {"window", files.window == kNoWindow ? Json(nullptr) : number_or_text(files.window)},
-          {"rtt_ns", number_or_text(files.rtt_ns)},
-          {"rtt_timeouts", number_or_text(files.rtt_timeouts)},
-          {"rate_bps", number_or_text(files.rate)}};
+  Json json = Json::object();  // an initializer list would copy each pair
+  json["qp"] = number_or_text(files.qp);
+  json["pid"] = number_or_text(files.pid);
+  json["process"] = files.comm;
+  json["algorithm"] = name_or_null(files.algo);
+  json["ctrl_count"] = number_or_text(files.ctrl_count);
+  json["cnp"] = number_or_text(files.cnp);
+  json["window"] = files.window == kNoWindow ? Json(nullptr) : number_or_text(files.window);
+  json["rtt_ns"] = number_or_text(files.rtt_ns);
+  json["rtt_timeouts"] = number_or_text(files.rtt_timeouts);
+  json["rate_bps"] = number_or_text(files.rate);
+  return json;
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -98,7 +99,13 @@ std::string one_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// Plain numbers, of which a status has thousands, do not take the parser.
 Json number_or_text(const std::string& text) {
+  uint64_t number = 0;
+  const char* end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, number);
+  const bool leading_zero = text.size() > 1 && text[0] == '0';
+  if (error == std::errc() && stop == end && !leading_zero) return number;
   Json parsed = Json::parse(text, nullptr, false);
   return parsed.is_number() ? parsed : Json(text);
 }

@@ -96,8 +96,8 @@ Result<void> add_status(Session& session, const std::string& name) {
   Result<std::vector<QpFiles>> active = read_qps(tree, name);
   if (!active) return active.error();
   for (const QpFiles& qp : *active) qps.push_back(qp_json(qp));
-  row["parameters"] = parameters;
-  row["qps"] = qps;
+  row["parameters"] = std::move(parameters);
+  row["qps"] = std::move(qps);
   row["owner"] = owner_of(files).json();
   row["last_error"] = last_error(files.text("pcc/status"));
   row["hints"] = hints(tree, name, *active);
