@@ -51,7 +51,7 @@ std::optional<IcrcSolver::IpId> IcrcSolver::solve(size_t headers, size_t behind,
 
 IcrcSolver::Verdict IcrcSolver::repair(Packet& packet, uint16_t place) const {
   bool ipv6 = packet.header[0] >> 4 == 6;
-  size_t behind = packet.wire_length() - packet.header_len - wire::kIcrcLen;
+  size_t behind = packet.sealed_length() - wire::kIcrcLen;
   std::span<const uint8_t> bytes(packet.frame->bytes);
   uint32_t computed = wire::icrc(packet.header_bytes(), ipv6, bytes.first(behind), {});
   uint32_t carried = wire::load_icrc(bytes.subspan(behind));
