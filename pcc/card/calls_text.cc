@@ -47,6 +47,7 @@ enum Column : size_t {
   kAcked,
   kSent,
   kMarked,
+  kWay,
   kHops,
   kColumns
 };
@@ -186,6 +187,7 @@ rocefs_qp_event read_event(Fields& fields, uint16_t kind) {
   event.acked = fields.number(kAcked, ~uint64_t{0});
   event.sent = fields.number(kSent, ~uint64_t{0});
   event.marked = static_cast<uint8_t>(fields.number(kMarked, 255));
+  event.way = fields.number32(kWay);
   read_hops(fields, event);
   return event;
 }
@@ -195,16 +197,16 @@ rocefs_qp_event read_event(Fields& fields, uint16_t kind) {
 void add_line(std::string& text, const rocefs_qp_call& call, std::string_view algorithm) {
   auto flag = [&](uint16_t bit) { return call.flags & bit ? 1 : 0; };
   fmt::format_to(std::back_inserter(text),
-                 "{},{},{},call,{},{},{},{},{},{},{},{},{},{},{},{},,,,,\n", call.at_ns, call.qpn,
+                 "{},{},{},call,{},{},{},{},{},{},{},{},{},{},{},{},,,,,,\n", call.at_ns, call.qpn,
                  call.generation, algorithm, call.number, flag(ROCEFS_CALL_DUE), call.old_window,
                  call.new_window, call.rate_bps, call.line_bps, call.cnps, call.rtt_ns,
                  flag(ROCEFS_CALL_RTT), flag(ROCEFS_CALL_PROBE), call.active);
 }
 
 void add_line(std::string& text, const rocefs_qp_event& event) {
-  fmt::format_to(std::back_inserter(text), "{},{},{},{},,,,,,,,,{},,,,{},{},{},{},", event.at_ns,
+  fmt::format_to(std::back_inserter(text), "{},{},{},{},,,,,,,,,{},,,,{},{},{},{},{},", event.at_ns,
                  event.qpn, event.generation, name_of_event(event.kind), event.rtt_ns, event.bytes,
-                 event.acked, event.sent, event.marked);
+                 event.acked, event.sent, event.marked, event.way);
   for (size_t i = 0; i < std::min<size_t>(event.hops, ROCEFS_MAX_HOPS); ++i) {
     const rocefs_qp_hop& hop = event.hop[i];
     fmt::format_to(std::back_inserter(text), "{}{}:{}:{}:{}", i > 0 ? " " : "", hop.queue, hop.sent,

@@ -18,7 +18,7 @@ namespace rocefs {
 
 inline constexpr std::string_view kCallsHeader =
     "time_ns,qp,generation,event,algo,call,due,old_window,new_window,rate_bps,line_bps,cnp,rtt_ns,"
-    "rtt_new,probe,active,bytes,acked,sent,marked,hops";
+    "rtt_new,probe,active,bytes,acked,sent,marked,way,hops";
 
 // Lines with their newline. `slot` of a call is its algorithm's name in the text.
 void add_line(std::string& text, const rocefs_qp_call& call, std::string_view algorithm);

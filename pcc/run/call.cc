@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "pcc/api/register_access.h"
+#include "pcc/run/hop_units.h"
 
 namespace rocefs {
 namespace {
@@ -155,11 +156,11 @@ bool PccCall::next_event(rocefs_pcc_event_t& event) {
   event.hops = std::min<uint32_t>(from.hops, ROCEFS_PCC_MAX_HOPS);
   for (uint32_t i = 0; i < event.hops; ++i) {
     const rocefs_qp_hop& hop = from.hop[i];
-    uint64_t age = (from.at_ns - hop.time_ns) & 0xffffff;
+    uint64_t age = (from.at_ns - hop.time_ns) & kHopTimeMask;
     event.hop[i] = {.at_ns = from.at_ns - age,
-                    .rate_bps = uint64_t{hop.rate_mbps} * 1'000'000,
-                    .queue_bytes = hop.queue * 16,
-                    .sent_bytes = hop.sent * 64 % ROCEFS_PCC_SENT_MODULUS};
+                    .rate_bps = hop.rate_mbps * kHopRateUnit,
+                    .queue_bytes = hop.queue * kHopQueueUnit,
+                    .sent_bytes = hop.sent * kHopSentUnit % ROCEFS_PCC_SENT_MODULUS};
   }
   if (traced_) {
     rocefs_call_entry entry{};

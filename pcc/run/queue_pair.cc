@@ -115,9 +115,9 @@ uint32_t PccQp::read_cnps() {
 }
 
 void PccQp::note_lateness(TimeNs now, TimeNs interval) {
+  if (call_number_ == 0) return;
   TimeNs at = due;
   if (!events_.empty()) at = std::max(due, static_cast<TimeNs>(events_.front().at_ns) + interval);
-  if (call_number_ == 0 || (wants_ != 0 && events_.empty())) return;
   if (now - at >= interval) store_word(control_.late_calls, ++late_calls_);
 }
 

@@ -1,6 +1,6 @@
 // PccReplay: a recording of calls, in its order, as input of an algorithm without a device.
 //
-// What a recording does not tell is not replayed: parameters that were set meanwhile, windows of
+// A recording leaves out, and a replay too: parameters that were set meanwhile, windows of
 // another owner, events that the engine lost.
 #pragma once
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "pcc/run/handle.h"
+#include "pcc/run/hop_units.h"
 #include "pcc/run/offline.h"
 #include "pcc/run/plugin.h"
 
@@ -76,14 +77,15 @@ bool to_engine(const rocefs_pcc_event_t& event, rocefs_qp_event& out) {
   out.rtt_ns = event.rtt_ns;
   out.kind = static_cast<uint16_t>(event.type);
   out.marked = static_cast<uint8_t>(std::min<uint32_t>(event.marked, 255));
+  out.way = event.way;
   out.hops = static_cast<uint8_t>(event.hops);
   for (uint32_t i = 0; i < event.hops; ++i) {
     const rocefs_pcc_hop_t& hop = event.hop[i];
     if (hop.at_ns > event.at_ns || event.at_ns - hop.at_ns >= kHopTime) return false;
-    out.hop[i] = {.queue = hop.queue_bytes / 16,
-                  .sent = hop.sent_bytes % ROCEFS_PCC_SENT_MODULUS / 64,
+    out.hop[i] = {.queue = hop.queue_bytes / kHopQueueUnit,
+                  .sent = hop.sent_bytes % ROCEFS_PCC_SENT_MODULUS / kHopSentUnit,
                   .time_ns = static_cast<uint32_t>(hop.at_ns % kHopTime),
-                  .rate_mbps = static_cast<uint32_t>(hop.rate_bps / 1'000'000)};
+                  .rate_mbps = static_cast<uint32_t>(hop.rate_bps / kHopRateUnit)};
   }
   return true;
 }

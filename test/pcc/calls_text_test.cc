@@ -38,6 +38,7 @@ rocefs_qp_event some_event(uint8_t hops) {
   event.rtt_ns = 9000;
   event.kind = ROCEFS_QP_NACK;
   event.marked = 255;
+  event.way = 0xbeef;
   event.hops = hops;
   for (uint8_t i = 0; i < hops; ++i) event.hop[i] = {i, 1, 0xffffff, 100'000};
   return event;
@@ -114,8 +115,8 @@ TEST_CASE("calls text: a field that no device writes is refused by name") {
   CHECK(refused(call, ",4096,", ",,") == "old_window: ''");
   CHECK(refused(call, ",4294967294,", ",-1,") == "new_window: '-1'");
   CHECK(refused(call, ",,,,,", ",1,,,,") == "bytes: '1'");
-  CHECK(refused(call, ",,,,,", ",,,,") == "not 21 fields");
-  CHECK(refused(call, ",,,,,", ",,,,,,") == "not 21 fields");
+  CHECK(refused(call, ",,,,,", ",,,,") == "not 22 fields");
+  CHECK(refused(call, ",,,,,", ",,,,,,") == "not 22 fields");
   CHECK(refused(event, ",255,", ",256,") == "marked: '256'");
   CHECK(refused(event, "0:1:", "0:1:1:") == "hops: '0:1:1:16777215:100000'");
   CHECK(refused(event, "0:1:", "") == "hops: '16777215:100000'");
@@ -147,11 +148,11 @@ TEST_CASE("calls text: errors name the line") {
   CHECK(why(call) == "line 1 is not the header of recorded calls");
   CHECK(why(header.substr(0, 20)) == "line 1 is cut off");
   CHECK(why(header + call + call.substr(0, 20)) == "line 3 is cut off");
-  CHECK(why(header + call + "\n") == "line 3: not 21 fields");
+  CHECK(why(header + call + "\n") == "line 3: not 22 fields");
   CHECK(why(header + call + header) == "line 3: event: 'event'");
   CHECK(why(header + std::string(CallsReader::kMaxLine + 1, 'x')) ==
         "line 2 is longer than 1024 octets");
   CHECK(
       why(header + call + lost_lines(7) + call).starts_with("line 3: lines of the recording are"));
-  CHECK(why(header + std::string(3, '\0') + "\n") == "line 2: not 21 fields");
+  CHECK(why(header + std::string(3, '\0') + "\n") == "line 2: not 22 fields");
 }
