@@ -130,7 +130,7 @@ done
 
 test_case "each document, page, scenario and example is named by a document"
 for file in doc/*.md doc/man/* tools/scenarios/* tools/examples/*; do
-  grep -qF "${file##*/}" README.md doc/simulation.md doc/pcc.md || mistake "no document names $file"
+  grep -qF "${file##*/}" README.md doc/{simulation,pcc,rigs}.md || mistake "no document names $file"
 done
 
 test_case "a text block that begins with NAME is in the reference word for word"

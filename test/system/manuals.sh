@@ -39,6 +39,8 @@ same "options of rocefs" "$(tags rocefs.1 OPTIONS | flags)" "$("$ROCEFS" --help 
 same "options of rocefs enter" "$(tags rocefs-enter.1 OPTIONS | flags)" "$("$ROCEFS" enter --help | options_of | flags)"
 same "options of rocefs host" "$(tags rocefs-host.1 OPTIONS | flags)" "$("$ROCEFS" host --help | options_of | flags)"
 same "options of rocefs attach" "$(tags rocefs-attach.1 OPTIONS | flags)" "$("$ROCEFS" attach --help | options_of | flags)"
+same "options of rocefs run" "$(tags rocefs-run.1 OPTIONS | flags)" "$("$ROCEFS" run --help | options_of | flags)"
+same "options of rocefs wait" "$(tags rocefs-wait.1 OPTIONS | flags)" "$("$ROCEFS" wait --help | options_of | flags)"
 same "options of rocefs sim" "$(tags rocefs-sim.1 OPTIONS | flags)" "$("$ROCEFS" sim --help | options_of | flags)"
 same "mount options" "$(tags rocefs.1 OPTIONS 'Mount options' | keys)" \
   "$("$ROCEFS" --help | sed -n '/^options after -o:/,/^$/s/^  //p' | sed 's/   *.*//' | keys)"
@@ -117,7 +119,7 @@ done
 same "limits" "$(tags libmango.3 LIMITS | xargs)" "$(grep -oE '^#define MANGO_PCC_MAX_[A-Z_]+' $header | cut -d ' ' -f 2 | xargs)"
 same "environment of mango-ctl" "$(tags mango-ctl.1 ENVIRONMENT | tr -d , | xargs)" \
   "$(grep -rhoE '(getenv|environment)\("[A-Z_]+"\)' tools/mango-ctl | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
-same "environment" "$(for page in rocefs.1 rocefs-enter.1 rocefs-host.1 libmango.3; do tags $page ENVIRONMENT; done | tr -d , | xargs)" \
+same "environment" "$(for page in rocefs.1 rocefs-enter.1 rocefs-host.1 rocefs-run.1 libmango.3; do tags $page ENVIRONMENT; done | tr -d , | xargs)" \
   "$(grep -rhoE '(getenv|taken)\("[A-Z_]+"\)|ROCEFS_TRUST_VARIABLE "[A-Z_]+"' tools/rocefs pcc rdma | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
 
 test_case "the examples are accepted"

@@ -1,0 +1,112 @@
+#!/bin/bash
+# rocefs run mounts for one command, and leaves nothing; rocefs wait returns when files have values.
+. "$(dirname "$0")/lib/common.bash"
+export TMPDIR=$dir/tmp
+mkdir -p "$TMPDIR"
+run() { "$ROCEFS" run "$@" 2>"$dir/said"; }
+wait_for() { "$ROCEFS" wait -m "$mnt" "$@"; }
+mounts() { awk -v below="$TMPDIR/" '$3 == "fuse.rocefs" && index($2, below) == 1 {print $2}' /proc/mounts; }
+nothing_is_left() {
+  [ -z "$(mounts)$(ls "$TMPDIR")$(pgrep -f "^rocefs -f .*$TMPDIR/" -r S,R,D)" ]
+}
+end_all() { local one; for one in $(mounts); do fusermount3 -u -z "$one" || umount -l "$one"; done; }
+at_end end_all
+
+test_case "a command finds the mount, its status is that of run, and nothing is left"
+expect "mb_0 mb_1" "$(run -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' | xargs)" "devices"
+nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
+expect "" "$(cat "$dir/said")" "what is said of success"
+for status in 0 1 42 126 127; do
+  expect "$status" "$(run --keep never -- sh -c "exit $status"; echo $?)" "status"
+done
+expect "143" "$(run --keep never -- sh -c 'kill $$'; echo $?)" "a signal's status"
+nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
+
+test_case "options and a configuration reach the mount"
+printf '[device a]\n[device b]\n[link a b]\n' >"$dir/pair.ini"
+expect "a b 5us" "$(cd "$dir" && run -o clock=virtual -o seed=5 pair.ini -- sh -c 'cd "$ROCEFS_MOUNT"
+  echo 5us >kernel/debug/rocefs/clock/advance && [ "$(cat kernel/debug/rocefs/seed)" = 5 ]
+  echo $(ls class/infiniband) $(($(cat kernel/debug/rocefs/clock/now_ns) / 1000))us')" "with -o and CONFIG"
+expect "left right" "$(run <(printf "[device left]\n[device right]\n[link left right]\n") -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' | xargs)" "a pipe"
+
+test_case "the mount of a command that fails stays, with the end of its dmesg"
+expect "3" "$(run -- sh -c 'echo 7 >"$ROCEFS_MOUNT/kernel/debug/rocefs/links/mb_0-sw_0/loss" 2>/dev/null; exit 3'; echo $?)" "status"
+grep -q "'7' is outside 0 to 1 (ERANGE)" "$dir/said" || fail "no dmesg: $(cat "$dir/said")"
+kept=$(sed -n 's/.*the mount stays at \([^;]*\);.*/\1/p' "$dir/said")
+expect "mb_0 mb_1" "$(ls "$kept/class/infiniband" | xargs)" "the tree that stays"
+fusermount3 -u "$kept" && rmdir "$kept"
+await nothing_is_left
+
+test_case "a caller who reads all output does not wait for a mount that stays"
+said=$(timeout 20 "$ROCEFS" run --keep always -- true 2>&1) || fail "the output has no end"
+fusermount3 -u "$(mounts)" && rmdir "$TMPDIR"/rocefs-*
+await nothing_is_left
+
+test_case "what cannot run leaves nothing"
+expect "127 rocefs run: no-such-command: No such file or directory" "$(outcome_of "$ROCEFS" run -- no-such-command)" "not found"
+expect "126 rocefs run: $dir: Permission denied" "$(outcome_of "$ROCEFS" run -- "$dir")" "a directory"
+expect "125 rocefs run: $dir/no.ini: No such file or directory" "$(outcome_of "$ROCEFS" run "$dir/no.ini" -- true)" "no file"
+printf '[device a]\nrate = many\n' >"$dir/bad.ini"
+[[ $(outcome_of "$ROCEFS" run "$dir/bad.ini" -- true) == "125 rocefs run: $dir/bad.ini:2: "* ]] || fail "a wrong file"
+expect "2 rocefs run: a command is wanted behind --" "$(outcome_of "$ROCEFS" run | head -n 1)" "no command"
+expect "2 rocefs run: b: a command stands behind --" "$(outcome_of "$ROCEFS" run a b -- true | head -n 1)" "two files"
+TMPDIR=$dir/nowhere
+[[ $(outcome_of "$ROCEFS" run -- true) == "125 rocefs run: $dir/nowhere/rocefs-"*": No such file or directory" ]] || fail "no TMPDIR"
+TMPDIR=$dir/tmp
+nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
+
+test_case "a signal reaches the command; the mount ends with a run that is killed"
+"$ROCEFS" run --keep never -- sh -c 'trap "echo told >$0; exit 5" TERM; echo $$ >$0.pid; while :; do sleep 0.01; done' "$dir/told" 2>/dev/null &
+await test -s "$dir/told.pid"
+kill -TERM $!
+status=0
+wait $! || status=$?
+expect "5 told" "$status $(cat "$dir/told")" "after SIGTERM"
+"$ROCEFS" run -- sh -c 'echo $$ >$0; exec sleep 60' "$dir/sleeper" &
+await test -s "$dir/sleeper"
+kill -KILL $!
+await nothing_is_left
+kill "$(cat "$dir/sleeper")"
+
+test_case "a mount that ends before its command is reported"
+expect "125" "$(run -- sh -c 'fusermount3 -u "$ROCEFS_MOUNT"; until ! pgrep -f "^rocefs -f .*$ROCEFS_MOUNT" -r S,R,D >/dev/null; do :; done'; echo $?)" "status"
+grep -q "the mount has ended by itself; the command ended with status 0" "$dir/said" || fail "$(cat "$dir/said")"
+nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
+
+test_case "wait returns at once where conditions hold, and 124 with each file's value where they do not"
+mounted
+wait_for 'class/infiniband/mb_*/ports/1/state=4: ACTIVE' kernel/debug/rocefs/seed=1 'kernel/debug/rocefs/seed<2' || fail "conditions that hold"
+ROCEFS_MOUNT=$mnt "$ROCEFS" wait "$debug/seed=1" seed!=2 --timeout 0 2>/dev/null && fail "a file that is not there"
+(cd / && "$ROCEFS" wait "$debug/seed=1") || fail "an absolute path"
+echo down >"$debug/links/mb_1-sw_0/state"
+expect "124 rocefs wait: class/infiniband/mb_1/ports/1/state is '1: DOWN', not '4: ACTIVE'
+rocefs wait: kernel/debug/rocefs/links/mb_0-sw_0/rate: '10G' is no number
+rocefs wait: kernel/debug/rocefs/no: No such file or directory
+rocefs wait: kernel/debug/rocefs/no*: no such file
+rocefs wait: kernel/debug/rocefs/seed is '1', not other than '1'
+rocefs wait: kernel/debug/rocefs/seed is '1', not > 1" "$(outcome_of wait_for --timeout 50ms \
+  'class/infiniband/mb_*/ports/1/state=4: ACTIVE' 'kernel/debug/rocefs/links/*/rate>1' kernel/debug/rocefs/no=1 \
+  'kernel/debug/rocefs/no*=1' kernel/debug/rocefs/seed!=1 'kernel/debug/rocefs/seed>1' kernel/debug/rocefs/seed=1)" "time-out"
+
+test_case "wait sees a knob, a counter and a file that appear while it waits"
+wait_for --timeout 60 kernel/debug/rocefs/links/mb_1-sw_0/state=up 'class/infiniband/mb_1/ports/1/state=4: *' &
+knob=$!
+wait_for --timeout 60 kernel/debug/rocefs/traffic/late/state=done 'class/infiniband/mb_1/ports/1/counters/port_rcv_packets>=100' &
+late=$!
+echo up >"$debug/links/mb_1-sw_0/state"
+wait $knob || fail "a knob"
+echo "late send mb_0 mb_1 count=100" >"$debug/traffic/start"
+wait $late || fail "a flow that appears"
+
+test_case "wait ends with its mount, and tells mistakes"
+wait_for --timeout none kernel/debug/rocefs/seed=2 2>"$dir/said" &
+waiting=$!
+await pgrep -f "^$ROCEFS wait -m $mnt --timeout none" >/dev/null
+unmount
+status=0
+wait $waiting || status=$?
+expect "1 rocefs: wait: $mnt: the mount has ended" "$status $(cat "$dir/said")" "a mount that has ended"
+for arguments in "" "seed" "--timeout many seed=1" "--timeout" "--none seed=1" "=1" "seed>x"; do
+  expect 2 "$("$ROCEFS" wait -m "$mnt" $arguments 2>/dev/null; echo $?)" "status of '$arguments'"
+done
+expect 1 "$("$ROCEFS" wait -m "$dir/no" seed=1 2>/dev/null; echo $?)" "no mount there"

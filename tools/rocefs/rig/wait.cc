@@ -1,0 +1,266 @@
+#include "tools/rocefs/rig/wait.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <glob.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/fd.h"
+#include "core/base/units.h"
+#include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/enter/launch.h"
+#include "tools/rocefs/rig/condition.h"
+
+namespace rocefs {
+
+const char* const kWaitUsage =
+    R"(usage: rocefs wait [-m MOUNTPOINT] [--timeout TIME] CONDITION…
+
+Waits until all conditions hold at once. A condition is one of
+
+  PATH=PATTERN PATH!=PATTERN           the file's text matches a pattern of the shell, or does not
+  'PATH<NUMBER' 'PATH<=NUMBER' 'PATH>NUMBER' 'PATH>=NUMBER'
+
+PATH begins at the mount point, or with a slash. It may have wildcards: all files that match must
+meet the condition, and there must be one. A file that does not exist yet is waited for.
+
+  -m MOUNTPOINT    mount of the files ($ROCEFS_MOUNT, or the only mounted rocefs)
+  --timeout TIME   the longest wait: 500ms, 5s or a number of seconds (60); 0 looks once, `none` has
+                   no limit
+  -h, --help       this text
+
+The exit status is 0 if the conditions hold, 124 after TIME, with a line for each condition that
+does not hold, 1 if the files cannot be read, and 2 if the command line is wrong.
+
+  rocefs wait --timeout 10s 'class/infiniband/mb_*/ports/1/state=4: ACTIVE'
+  rocefs wait 'class/infiniband/mb_0/ports/1/counters/port_xmit_packets>=1000'
+)";
+
+namespace {
+
+constexpr char kWaitProgram[] = "rocefs wait";
+constexpr int kTimedOut = 124;  // as of timeout(1)
+constexpr TimeNs kDefaultTimeout = 60 * kSecond;
+// Time beyond the deadline that a mount may take to answer.
+constexpr TimeNs kAnswer = 2 * kSecond;
+
+struct WaitOptions {
+  bool help = false;
+  std::string mount_point;
+  TimeNs timeout = kDefaultTimeout;
+  std::vector<Condition> conditions;
+};
+
+Result<TimeNs> timeout_of(std::string text) {
+  if (text == "none") return kNever;
+  if (!text.empty() && text.find_first_not_of(".0123456789") == std::string::npos) text += "s";
+  Result<TimeNs> time = parse_duration(text);
+  if (!time) return errorf(EINVAL, "--timeout {}: {}", text, time.error().reason);
+  return time;
+}
+
+Result<WaitOptions> parse_wait(int argc, char** argv) {
+  WaitOptions options;
+  constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'},
+                              {"timeout", required_argument, nullptr, 't'},
+                              {nullptr, 0, nullptr, 0}};
+  opterr = 0;
+  for (int c; (c = getopt_long(argc, argv, ":m:h", kLong, nullptr)) != -1;) {
+    if (c == 'h') {
+      options.help = true;
+      return options;
+    }
+    if (c == 'm') {
+      options.mount_point = optarg;
+    } else if (c == 't') {
+      Result<TimeNs> timeout = timeout_of(optarg);
+      if (!timeout) return timeout.error();
+      options.timeout = *timeout;
+    } else {
+      return errorf(EINVAL, "{} {}", argv[optind - 1],
+                    c == ':' ? "requires a value" : "is no option");
+    }
+  }
+  for (; argv[optind]; ++optind) {
+    Result<Condition> condition = Condition::parse(argv[optind]);
+    if (!condition) return condition.error();
+    options.conditions.push_back(std::move(*condition));
+  }
+  if (options.conditions.empty()) return Error{EINVAL, "a condition is wanted"};
+  return options;
+}
+
+std::vector<std::string> files_of(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> files;
+  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+    files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  ::globfree(&found);
+  // A pattern without wildcards is looked up for its own errno.
+  if (files.empty() && pattern.find_first_of("*?[") == std::string::npos) files.push_back(pattern);
+  return files;
+}
+
+// Text without the newline at its end. The file stays open: it can be polled for a change.
+Result<std::string> read_all(int file) {
+  std::string text;
+  char part[4096];
+  for (ssize_t size; (size = ::read(file, part, sizeof part)) != 0;) {
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return Error{errno, std::strerror(errno)};
+    text.append(part, static_cast<size_t>(size));
+  }
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+// Whether files may appear or answer later.
+bool passes_by_itself(int code) {
+  return code == ENOENT || code == ENOTDIR || code == ENODEV || code == EAGAIN || code == ESRCH;
+}
+
+// One look at the files of a condition. They stay open, for poll(2).
+class ConditionLook {
+ public:
+  // EACCES, ENOTCONN and other errors that no waiting mends.
+  static Result<ConditionLook> at(const Condition& condition, const std::string& mount_point);
+
+  bool holds() const { return unmet_.empty(); }
+  // Line about the first file that does not meet the condition.
+  const std::string& unmet() const { return unmet_; }
+  const std::vector<Fd>& files() const { return files_; }
+
+ private:
+  std::string unmet_;
+  std::vector<Fd> files_;
+};
+
+Result<ConditionLook> ConditionLook::at(const Condition& condition,
+                                        const std::string& mount_point) {
+  const bool absolute = condition.path().starts_with('/');
+  const std::string pattern = absolute ? condition.path() : mount_point + "/" + condition.path();
+  const size_t prefix = absolute ? 0 : mount_point.size() + 1;
+  ConditionLook look;
+  std::vector<std::string> paths = files_of(pattern);
+  if (paths.empty()) look.unmet_ = condition.path() + ": no such file";
+  for (const std::string& path : paths) {
+    const std::string shown = path.substr(prefix);
+    Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    Result<std::string> text =
+        file ? read_all(file.get()) : Result<std::string>(Error{errno, std::strerror(errno)});
+    if (!text && !passes_by_itself(text.error().code)) {
+      return errorf(text.error().code, "{}: {}", path, text.error().reason);
+    }
+    Result<bool> met = text ? condition.met_by(*text) : Result<bool>(text.error());
+    if (file) look.files_.push_back(std::move(file));
+    if ((met && *met) || !look.unmet_.empty()) continue;
+    look.unmet_ = met ? fmt::format("{} is '{}', not {}", shown, *text, condition.requirement())
+                      : fmt::format("{}: {}", shown, met.error().reason);
+  }
+  return look;
+}
+
+// Device number of a mount; nothing once it has ended, also if other files are at its path then.
+std::optional<dev_t> device_of(const std::string& mount_point) {
+  struct stat root {};
+  if (::stat(mount_point.c_str(), &root) != 0) return std::nullopt;
+  return root.st_dev;
+}
+
+TimeNs now() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+// Ends the process if a mount does not answer beyond the deadline.
+void limit_answers(TimeNs timeout) {
+  constexpr TimeNs kLongest = 1'000'000 * kSecond;
+  if (timeout > kLongest) return;
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    constexpr char kLine[] = "rocefs wait: the files do not answer\n";
+    (void)!::write(STDERR_FILENO, kLine, sizeof kLine - 1);
+    ::_exit(kTimedOut);
+  };
+  ::sigaction(SIGALRM, &action, nullptr);
+  const TimeNs end = timeout + kAnswer;
+  itimerval timer{{0, 0}, {end / kSecond, end % kSecond / 1000}};
+  ::setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+// Knobs and states wake a poll when they change; counters and measured values do not, and are read
+// again after a time that grows. An empty mount point: all paths are absolute.
+Result<int> wait_until(const WaitOptions& options, const std::string& mount_point) {
+  constexpr TimeNs kFirst = 5 * kMillisecond, kLongest = 50 * kMillisecond;
+  const TimeNs deadline = options.timeout == kNever ? kNever : now() + options.timeout;
+  limit_answers(options.timeout);
+  const std::optional<dev_t> device = device_of(mount_point);
+  for (TimeNs pause = kFirst;; pause = std::min(pause * 3 / 2, kLongest)) {
+    std::vector<ConditionLook> looks;
+    if (device_of(mount_point) != device) {
+      return errorf(ENOTCONN, "{}: the mount has ended", mount_point);
+    }
+    for (const Condition& condition : options.conditions) {
+      Result<ConditionLook> look = ConditionLook::at(condition, mount_point);
+      if (!look) return look.error();
+      looks.push_back(std::move(*look));
+    }
+    if (std::all_of(looks.begin(), looks.end(), [](const auto& look) { return look.holds(); })) {
+      return 0;
+    }
+    const TimeNs left = deadline == kNever ? kNever : deadline - now();
+    if (left <= 0) {
+      for (const ConditionLook& look : looks) {
+        if (!look.holds()) std::fprintf(stderr, "%s: %s\n", kWaitProgram, look.unmet().c_str());
+      }
+      return kTimedOut;
+    }
+    std::vector<pollfd> files;
+    for (const ConditionLook& look : looks) {
+      for (const Fd& file : look.files()) files.push_back({file.get(), POLLPRI, 0});
+    }
+    const TimeNs wait = std::min(pause, left);
+    const timespec time{wait / kSecond, wait % kSecond};
+    // A file that changes all the time, or has gone, wakes each poll at once.
+    const timespec least{0, kMillisecond};
+    if (::ppoll(files.data(), files.size(), &time, nullptr) > 0) ::nanosleep(&least, nullptr);
+  }
+}
+
+}  // namespace
+
+int wait_for_files(int argc, char** argv) {
+  Result<WaitOptions> options = parse_wait(argc, argv);
+  if (!options) return refuse_usage(kWaitProgram, options.error());
+  if (options->help) {
+    std::fputs(kWaitUsage, stdout);
+    return finish_output(0);
+  }
+  std::string mount_point;
+  const bool relative =
+      std::any_of(options->conditions.begin(), options->conditions.end(),
+                  [](const Condition& one) { return !one.path().starts_with('/'); });
+  if (relative) {
+    Result<std::string> chosen = chosen_mount(options->mount_point);
+    if (!chosen) return print_failure({1, std::string("wait: ") + chosen.error().reason});
+    mount_point = std::move(*chosen);
+  }
+  Result<int> status = wait_until(*options, mount_point);
+  if (!status) return print_failure({1, std::string("wait: ") + status.error().reason});
+  return *status;
+}
+
+}  // namespace rocefs
