@@ -4,6 +4,8 @@ BUILD ?= build
 ifeq ($(origin CXX),default)
 CXX := g++
 endif
+# Of programs, packages and pages. Only core/version is compiled again when it changes.
+VERSION := 0.1.0
 PREFIX ?= /usr/local
 CHAOS_MODE ?= asan
 JOBS := $(shell nproc)
@@ -127,6 +129,17 @@ $(shell mkdir -p $(BUILD); sed -n 's/^\([a-z][^:]*\): *\(.*\)/ROOMS += \1\nNEED_
 ROOMS :=
 include $(BUILD)/rooms.mk
 
+# What programs say of this build. No other unit knows it.
+VERSION_STAMP := $(BUILD)/version
+comma := ,
+null :=
+space := $(null) $(null)
+LIBRARY_VERSIONS = $(foreach package,$(PACKAGES),$(package) $(shell pkg-config --modversion $(package) 2>/dev/null)|)
+VERSION_FLAGS := -DROCEFS_VERSION='"$(VERSION)"' -DROCEFS_PROVIDER_ABIS='"$(PROVIDER_ABIS)"' \
+  -DROCEFS_LIBRARIES='"$(subst |,,$(subst | ,$(comma) ,$(strip $(LIBRARY_VERSIONS))))"'
+VERSION_NOW := $(subst ',,$(subst ",,$(VERSION_FLAGS)))
+$(shell [ "$$(cat $(VERSION_STAMP) 2>/dev/null)" = '$(VERSION_NOW)' ] || echo '$(VERSION_NOW)' > $(VERSION_STAMP))
+
 # The files of a room are one unit of compilation: reading what they include takes two thirds of a
 # file's time. Names of unnamed namespaces are therefore unique in a room. A program's main.cc stands
 # alone, so that tests can be linked with the rest.
@@ -185,6 +198,8 @@ endef
 # To the compiler they are headers, whose own types nobody's should be made of.
 SUBOBJECTS := $(if $(findstring clang,$(CXX)),,-Wno-subobject-linkage)
 $(foreach room,$(ROOMS),$(eval $(call unit_rules,$(room))))
+$(BUILD)/core/version/unit.o: private CPPFLAGS += $(VERSION_FLAGS)
+$(BUILD)/core/version/unit.o: $(VERSION_STAMP)
 
 # Lines are enough to find a place by (-g1): descriptions of types take a quarter of the time. What
 # reads command lines is all templates, and in no hurry; so are tests, but for those that measure.
@@ -281,8 +296,6 @@ $(BUILD)/examples/%.so: tools/examples/%.cc pcc/api/libmango.h pcc/api/rocefs_pc
 	$(CXX) -std=c++20 -O2 -g -Wall -Wextra -Werror -shared -fPIC -Ipcc/api -o $@ $<
 
 # References to other pages of ours become links.
-null :=
-space := $(null) $(null)
 PAGE_NAMES := $(subst $(space),|,$(basename $(notdir $(PAGES))))
 TO_HTML = @mkdir -p $(@D) && mandoc -T html $< | sed -E 's@<b>($(PAGE_NAMES))</b>\(([1-9])\)@<a href="\1.\2.html">&</a>@g' >$@
 $(BUILD)/share/doc/rocefs/html/%.html: doc/man/%

@@ -68,7 +68,8 @@ while IFS=$'\037' read -r path kind name _; do
   grep -qx -- "$name" <<<"$offered" || fail "not completed: $path $name"
 done < <(tr '\t' '\037' <"$dir/help")
 [ "$words" -ge 44 ] && [ "$options" -ge 145 ] || fail "only $words words, $options options"
-expect "0 mango-ctl 0.1.0 (rocefs)" "$(said "$MANGO_CTL" --version)" "--version"
+version=$(sed -n "s/^VERSION := //p" "$here/../../Makefile")
+expect "0 mango-ctl $version (rocefs)" "$(said "$MANGO_CTL" --version)" "--version"
 
 test_case "commands print the reference's output on a mount"
 transcript "$golden/mango_ctl_features.txt"

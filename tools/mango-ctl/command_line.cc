@@ -4,13 +4,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "core/version/version.h"
 #include "tools/mango-ctl/help.h"
 #include "tools/mango-ctl/session.h"
 
 namespace rocefs {
 namespace {
-
-constexpr const char* kVersion = "mango-ctl 0.1.0 (rocefs)";
 
 // Refuses the empty word of a script's variable that is not set, which would read as an option that
 // is not given.
@@ -66,7 +65,7 @@ void exclude_each_other(CLI::App& word, const std::vector<CLI::Option*>& alterna
 }  // namespace
 
 CommandLine::CommandLine(const CommandTable& table) : table_(table), root_("", "mango-ctl") {
-  root_.set_version_flag("--version", kVersion);
+  root_.set_version_flag("--version", fmt::format("mango-ctl {} (rocefs)", kVersion));
   std::map<std::string, CLI::App*> words = {{"", &root_}};
   for (const Command& row : table.rows()) {
     if (!row.path.empty()) {

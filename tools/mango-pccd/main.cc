@@ -1,7 +1,7 @@
 // mango-pccd: the processor of a card. rocefs starts one for each device; it loads plugins and
 // calls the applied congestion control algorithm. A process of its own, because plugins are others'
 // code. It starts itself once for each plugin that it is about to load. `mango-pccd replay` needs
-// no daemon. `mango-pccd replay` needs no daemon.
+// no daemon.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/process/open_files.h"
+#include "core/version/version.h"
 #include "pcc/card/log_level.h"
 #include "tools/mango-pccd/card.h"
 #include "tools/mango-pccd/daemon_log.h"
@@ -62,6 +63,10 @@ bool parse(const char* text, T& number) {
 int main(int argc, char** argv) {
   // Lines of plugins are logged when they are printed: the output is a pipe.
   ::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+    std::printf("mango-pccd %s (rocefs)\n", kVersion);
+    return 0;
+  }
   if (argc == 3 && std::string_view(argv[1]) == kTrialWord) try_plugin(argv[2]);
   if (argc > 1 && argv[1] == kReplayWord) return replay({argv + 2, argv + argc});
   uint64_t seed = 1;

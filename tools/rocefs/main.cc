@@ -16,6 +16,7 @@
 #include "rdma/wire/ip_text.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/command/limits.h"
+#include "tools/rocefs/command/version.h"
 #include "tools/rocefs/daemon/daemon.h"
 #include "tools/rocefs/daemon/options.h"
 #include "tools/rocefs/daemon/service_manager.h"
@@ -220,7 +221,7 @@ int main(int argc, char** argv) {
     return finish_output(0);
   }
   if (options->version) {
-    std::puts("rocefs 0.1.0");
+    std::fputs(version_text().c_str(), stdout);
     return finish_output(0);
   }
   options->open_files = raise_open_files();

@@ -12,6 +12,7 @@
 #include "core/tree/reference.h"
 #include "core/tree/set_file.h"
 #include "core/tree/trigger.h"
+#include "core/version/version.h"
 #include "pcc/card/card_backend.h"
 #include "pcc/card/virtual_backend.h"
 #include "rdma/nic/device.h"
@@ -116,6 +117,10 @@ void Instance::add_files(std::function<void()> drop_clients) {
   clock_files_ = std::make_unique<ClockFiles>(
       *tree_, debug + "/clock", *engine_,
       [this](std::string why) { log(LogLevel::kErr, "clock/at: " + why); });
+  tree_->add_file(debug + "/abi", constant(fmt::format("{}", kTreeAbi),
+                                           "version of the tree: of names, formats and meanings "
+                                           "that programs rely on"));
+  tree_->add_file(debug + "/version", constant(kVersion, "version of rocefs"));
   tree_->add_file(debug + "/seed", constant(fmt::format("{}", options_.seed),
                                             "the seed of all random choices of this mount"));
   dmesg_.add_files(*tree_, debug, *engine_);

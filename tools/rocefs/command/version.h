@@ -1,0 +1,11 @@
+// Answer to --version.
+#pragma once
+
+#include <string>
+
+namespace rocefs {
+
+// Lines: the version, the interfaces' numbers, what it was built with.
+std::string version_text();
+
+}  // namespace rocefs
