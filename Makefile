@@ -7,6 +7,10 @@ endif
 # Of programs, packages and pages. Only core/version is compiled again when it changes.
 VERSION := 0.1.0
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+INSTALLATION = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' UNITDIR='$(UNITDIR)' ZSHDIR='$(ZSHDIR)' VERSION=$(VERSION) tools/installation
 CHAOS_MODE ?= asan
 JOBS := $(shell nproc)
 
@@ -67,39 +71,23 @@ chaos: packages ## programs, faults and killed workers at one mount for CHAOS_SE
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=$(CHAOS_MODE) BUILD=$(BUILD)/$(CHAOS_MODE) all
 	@CHAOS_SECONDS=$(or $(CHAOS_SECONDS),600) test/chaos/run $(BUILD)/$(CHAOS_MODE)
 install: all ## install into PREFIX (/usr/local), below DESTDIR
-	@for program in rocefs mango-pccd mango-ctl; do \
-	  there=$(DESTDIR)$(PREFIX)/bin/$$program; [ ! -e $$there ] || $$there --version 2>&1 | grep -q rocefs || \
-	  { echo "rocefs: $$there is somebody else's: nothing is installed" >&2; exit 1; }; done
-	install -D -m 0755 $(BUILD)/bin/rocefs $(DESTDIR)$(PREFIX)/bin/rocefs
-	install -D -m 0755 $(BUILD)/bin/mango-pccd $(DESTDIR)$(PREFIX)/bin/mango-pccd
-	install -D -m 0755 $(BUILD)/bin/mango-ctl $(DESTDIR)$(PREFIX)/bin/mango-ctl
-	install -D -m 0644 $(MANUAL) $(DESTDIR)$(PREFIX)/share/man/man1/mango-ctl.1
-	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(wildcard doc/man/*.1)
-	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man3 $(wildcard doc/man/*.3)
-	install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/man/man5 $(wildcard doc/man/*.5)
-	install -D -m 0644 tools/mango-ctl/mango-ctl.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/mango-ctl
-	install -d $(DESTDIR)$(PREFIX)/lib/rocefs
-	install -m 0644 $(PROVIDERS) $(DESTDIR)$(PREFIX)/lib/rocefs
-	install -D -m 0644 $(BUILD)/lib/libmango.so $(DESTDIR)$(PREFIX)/lib/libmango.so.1
-	ln -sfn libmango.so.1 $(DESTDIR)$(PREFIX)/lib/libmango.so
-	install -D -m 0644 pcc/api/libmango.h $(DESTDIR)$(PREFIX)/include/libmango.h
-	install -D -m 0644 pcc/api/rocefs_pcc.h $(DESTDIR)$(PREFIX)/include/rocefs_pcc.h
-	install -D -m 0644 pcc/api/rocefs_pcc_test.h $(DESTDIR)$(PREFIX)/include/rocefs_pcc_test.h
-	install -D -m 0644 tools/containers/seccomp.json $(DESTDIR)$(PREFIX)/share/rocefs/seccomp.json
-	install -d $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/systemd/system
-	install -m 0644 tools/containers/README.md $(DESTDIR)$(PREFIX)/share/doc/rocefs/containers
-	sed 's|@PREFIX@|$(PREFIX)|' tools/rocefs@.service.in > $(DESTDIR)$(PREFIX)/lib/systemd/system/rocefs@.service
-	sed 's|@PREFIX@|$(PREFIX)|' pcc/api/mango.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/mango.pc
+	@$(INSTALLATION) install $(BUILD)
+uninstall: ## remove what `make install` has put into PREFIX
+	@$(INSTALLATION) remove
 clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test html bench fuzz fuzzers mutations pyverbs unit-test fabtests programs reference check asan tsan chaos install clean packages tests
+.PHONY: help all demo test html bench fuzz fuzzers mutations pyverbs unit-test fabtests programs reference check asan tsan chaos install uninstall clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.
 MODE ?= release
 PACKAGES := fuse3 liburing fmt inih libisal
+# Flags of a packager; libraries for other people's programs have them and none of ours.
+GIVEN_CPPFLAGS := $(CPPFLAGS)
+GIVEN_CXXFLAGS := $(CXXFLAGS)
+GIVEN_LDFLAGS := $(LDFLAGS)
 CPPFLAGS += -I. -DFUSE_USE_VERSION=312 $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 CXXFLAGS += -std=c++20 -g1 -pthread -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
 LDLIBS += $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -pthread
@@ -120,8 +108,8 @@ PROFILED_SCENARIOS := incast spray loss cfr dcqcn
 
 # The provider is loaded into other people's programs: no sanitizer in it, whatever the mode, and once
 # loaded it stays, because libibverbs calls into it.
-PROVIDER_CFLAGS := -std=gnu11 -O2 -g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Werror -Wshadow
-PROVIDER_LDFLAGS := -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
+PROVIDER_CFLAGS := $(GIVEN_CPPFLAGS) $(CFLAGS) -std=gnu11 -O2 -g -fPIC -pthread -fvisibility=hidden -Wall -Wextra -Werror -Wshadow
+PROVIDER_LDFLAGS := $(GIVEN_LDFLAGS) -shared -pthread -Wl,-z,defs,-z,now,-z,nodelete
 
 # The rooms, lowest first, and what each may include, from test/house/rooms. NEED_room: that room and
 # all rooms that it reaches.
@@ -277,8 +265,8 @@ $(foreach abi,$(PROVIDER_ABIS),$(eval $(call provider_rules,$(abi))))
 
 # libmango is loaded into other people's programs too. It exports what libmango.h declares, needs
 # nothing that they may not have, and stays: threads of it may be running.
-MANGO_CXXFLAGS := -std=c++20 -O2 -g -fPIC -pthread -fvisibility=hidden -fvisibility-inlines-hidden -DFMT_HEADER_ONLY -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
-MANGO_LDFLAGS := -shared -pthread -Wl,-soname,libmango.so.1 -Wl,-z,defs -Wl,--version-script=pcc/api/libmango.map -Wl,-z,now,-z,nodelete
+MANGO_CXXFLAGS := $(GIVEN_CPPFLAGS) $(GIVEN_CXXFLAGS) -std=c++20 -O2 -g -fPIC -pthread -fvisibility=hidden -fvisibility-inlines-hidden -DFMT_HEADER_ONLY -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
+MANGO_LDFLAGS := $(GIVEN_LDFLAGS) -shared -pthread -Wl,-soname,libmango.so.1 -Wl,-z,defs -Wl,--version-script=pcc/api/libmango.map -Wl,-z,now,-z,nodelete
 $(BUILD)/pic/%.o: %.cc $(STAMP)
 	@mkdir -p $(@D)
 	$(CXX) -I. $(MANGO_CXXFLAGS) -MMD -MP -c -o $@ $<
@@ -297,7 +285,7 @@ $(BUILD)/examples/%.so: tools/examples/%.cc pcc/api/libmango.h pcc/api/rocefs_pc
 
 # References to other pages of ours become links.
 PAGE_NAMES := $(subst $(space),|,$(basename $(notdir $(PAGES))))
-TO_HTML = @mkdir -p $(@D) && mandoc -T html $< | sed -E 's@<b>($(PAGE_NAMES))</b>\(([1-9])\)@<a href="\1.\2.html">&</a>@g' >$@
+TO_HTML = @mkdir -p $(@D) && sed 's/@VERSION@/$(VERSION)/' $< | mandoc -T html | sed -E 's@<b>($(PAGE_NAMES))</b>\(([1-9])\)@<a href="\1.\2.html">&</a>@g' >$@
 $(BUILD)/share/doc/rocefs/html/%.html: doc/man/%
 	$(TO_HTML)
 $(BUILD)/share/doc/rocefs/html/%.html: $(BUILD)/share/man/man1/%

@@ -1,43 +1,185 @@
 #!/bin/bash
-# Files that make install installs beside the programs: the systemd unit, which systemd accepts, the seccomp
-# profile, and the documents about containers.
+# `make install` and `make uninstall`: what is installed works without the checkout, is nobody else's, and goes away
+# whole. Completions and the systemd unit are among it.
 . "$(dirname "$0")/lib/common.bash"
-cd "$(dirname "$0")/../.."
+top=$(realpath "$(dirname "$0")/../..")
+cd "$top"
 needs make
+version=$(sed -n 's/^VERSION := //p' Makefile)
+installation() {  # VERB… [NAME=VALUE…], with the build that is tested
+  local verb=() setting=()
+  for word; do case $word in *=*) setting+=("$word") ;; *) verb+=("$word") ;; esac; done
+  env VERSION="$version" "${setting[@]}" "$top/tools/installation" "${verb[@]}"
+}
 stage=$dir/stage
 unit=$stage/usr/lib/systemd/system/rocefs@.service
+all_in() { (cd "$1" && find . -mindepth 1 | sort); }
 
-test_case "make install puts the files into their directories"
-# Runs only the parts of the recipe that need no build.
-make -n install BUILD="$dir/build" DESTDIR="$stage" PREFIX=/usr | grep -E '^(install|sed) ' >"$dir/all"
-grep -v "$dir/build/" "$dir/all" >"$dir/recipe"
-bash -euo pipefail "$dir/recipe"
-for file in share/rocefs/seccomp.json share/doc/rocefs/containers/README.md \
-  lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/libmango.h include/rocefs_pcc.h include/rocefs_pcc_test.h \
-  share/man/man1/{rocefs,rocefs-enter,rocefs-host,rocefs-attach,rocefs-sim}.1 share/bash-completion/completions/mango-ctl share/man/man3/libmango.3 share/man/man5/rocefs.ini.5; do
-  [ -f "$stage/usr/$file" ] || fail "$file is not installed"
-  ! grep -q '@PREFIX@' "$stage/usr/$file" || fail "$file has no prefix"
+test_case "make tells the script what it is told"
+words=$(make -n install BUILD=/nowhere DESTDIR=/stage PREFIX="/opt/the nic" LIBDIR=/opt/lib64 -o all | tail -n 1)
+for word in "DESTDIR='/stage'" "PREFIX='/opt/the nic'" "LIBDIR='/opt/lib64'" "UNITDIR='/opt/the nic/lib/systemd/system'" \
+  VERSION="$version" "tools/installation install /nowhere"; do
+  [[ $words == *"$word"* ]] || fail "no $word in: $words"
 done
-page=share/man/man1/mango-ctl.1
-grep -qE "^install .* $dir/build/$page $stage/usr/$page\$" "$dir/all" || fail "$page is not installed"
-[ -s "$ROCEFS_BUILD/$page" ] || fail "$page is not built"
-cmp tools/containers/seccomp.json "$stage/usr/share/rocefs/seccomp.json"
+[[ $(make -n uninstall | tail -n 1) == *"PREFIX='/usr/local'"*"tools/installation remove" ]] || fail "uninstall"
+
+test_case "the files are in their directories, and nobody else may write them"
+(umask 000; installation install "$ROCEFS_BUILD" DESTDIR="$stage" PREFIX=/usr >"$dir/said")
+for file in bin/{rocefs,mango-ctl,mango-pccd} lib/rocefs/librocefs-rdmav{34,57,59,64}.so lib/libmango.so.1 \
+  share/rocefs/seccomp.json share/doc/rocefs/containers/README.md share/doc/rocefs/examples/scenarios/incast.ini \
+  lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/{libmango,rocefs_pcc,rocefs_pcc_test}.h \
+  share/man/man1/{rocefs,rocefs-enter,rocefs-host,rocefs-attach,rocefs-sim,mango-ctl,mango-pccd}.1 \
+  share/man/man3/{libmango,rocefs_pcc}.3 share/man/man5/rocefs.ini.5 \
+  share/bash-completion/completions/{rocefs,mango-ctl} share/zsh/site-functions/_{rocefs,mango-ctl}; do
+  [ -f "$stage/usr/$file" ] || fail "$file is not installed"
+  ! grep -qE '@(PREFIX|LIBDIR|VERSION|ROCEFS)@' "$stage/usr/$file" || fail "$file has a word that was to be replaced"
+done
+expect libmango.so.1 "$(readlink "$stage/usr/lib/libmango.so")" "libmango.so"
+expect "" "$(find "$stage/usr" ! -type l -perm /022)" "what others may write"
+expect "" "$(find "$stage/usr" -type f -perm /111 ! -path '*/bin/*')" "what is a program, and should not be"
+expect "" "$(grep -rlF "$top" "$stage"/usr/{include,share,lib/pkgconfig,lib/systemd})" "texts that name the checkout"
 # Files that need the sources, or belong beside them.
 for file in Dockerfile compose.yaml crossing; do
   [ ! -e "$stage/usr/share/doc/rocefs/containers/$file" ] || fail "$file is installed, and cannot work there"
 done
 
-test_case "another package's program is not overwritten"
-for program in rocefs mango-pccd mango-ctl; do
-  theirs=$dir/theirs-$program/usr/bin/$program
+test_case "libraries, units and zsh's functions have places of their own where a distribution wants it"
+installation install "$ROCEFS_BUILD" DESTDIR="$dir/multiarch" PREFIX=/usr LIBDIR=/usr/lib/some-gnu UNITDIR=/lib/systemd/system \
+  ZSHDIR=/usr/share/zsh/vendor-completions >/dev/null
+for file in usr/lib/some-gnu/{libmango.so,libmango.so.1,pkgconfig/mango.pc} lib/systemd/system/rocefs@.service \
+  usr/share/zsh/vendor-completions/_rocefs usr/lib/rocefs/librocefs-rdmav34.so; do
+  [ -e "$dir/multiarch/$file" ] || fail "no $file"
+done
+grep -qx libdir=/usr/lib/some-gnu "$dir/multiarch/usr/lib/some-gnu/pkgconfig/mango.pc" || fail "mango.pc"
+installation remove DESTDIR="$dir/multiarch" PREFIX=/usr
+expect "" "$(all_in "$dir/multiarch")" "what is left"
+
+test_case "another package's file is not overwritten, and nothing is installed beside it"
+for file in bin/rocefs bin/mango-pccd bin/mango-ctl include/libmango.h share/man/man1/rocefs.1; do
+  theirs=$dir/theirs/usr/$file
   mkdir -p "$(dirname "$theirs")"
   printf '#!/bin/sh\necho "another program"\n' >"$theirs"
   chmod 755 "$theirs"
-  make -n install BUILD="$dir/build" DESTDIR="$dir/theirs-$program" PREFIX=/usr |
-    awk '/^for program in/, /done$/' >"$dir/guard"
-  said=$(bash "$dir/guard" 2>&1) && fail "$program: somebody else's is overwritten"
-  expect "rocefs: $theirs is somebody else's: nothing is installed" "$said" "$program"
+  said=$(installation install "$ROCEFS_BUILD" DESTDIR="$dir/theirs" PREFIX=/usr 2>&1) && fail "$file: somebody else's is overwritten"
+  expect "rocefs: $theirs is somebody else's: nothing is installed" "$said" "$file"
+  expect "./usr/$file" "$(cd "$dir/theirs" && find . -type f)" "what is there"
+  rm -r "$dir/theirs"
 done
+
+test_case "uninstall removes all of ours, and nothing that somebody has put there or changed"
+mkdir -p "$dir/shared/usr/share/man/man1" "$dir/shared/usr/lib/rocefs"
+echo theirs | tee "$dir/shared/usr/share/man/man1/other.1" >"$dir/shared/usr/lib/rocefs/other.so"
+before=$(all_in "$dir/shared")
+installation install "$ROCEFS_BUILD" DESTDIR="$dir/shared" PREFIX=/usr >/dev/null
+mkdir "$dir/shared/usr/include/sys"
+echo "# edited" >>"$dir/shared/usr/lib/systemd/system/rocefs@.service"
+said=$(installation remove DESTDIR="$dir/shared" PREFIX=/usr 2>&1)
+expect "rocefs: $dir/shared/usr/lib/systemd/system/rocefs@.service has changed since it was installed, and stays" "$said" "what it says"
+rm -r "$dir/shared/usr/lib/systemd" "$dir/shared/usr/include"
+expect "$before" "$(all_in "$dir/shared")" "what is left"
+said=$(installation remove DESTDIR="$dir/shared" PREFIX=/usr 2>&1) && fail "removed twice"
+expect "rocefs: $dir/shared/usr/share/rocefs/manifest is not there: nothing is installed" "$said" "the second time"
+
+test_case "a newer version takes the place of an older one, and its files that are no more go"
+mkdir "$dir/newer"
+installation install "$ROCEFS_BUILD" DESTDIR="$dir/newer" PREFIX=/usr >/dev/null
+echo old >"$dir/newer/usr/include/old.h"
+echo "file $(sha256sum <"$dir/newer/usr/include/old.h" | cut -d ' ' -f 1) /usr/include/old.h" >>"$dir/newer/usr/share/rocefs/manifest"
+echo edited >>"$dir/newer/usr/share/rocefs/seccomp.json"
+installation install "$ROCEFS_BUILD" DESTDIR="$dir/newer" PREFIX=/usr >/dev/null
+[ ! -e "$dir/newer/usr/include/old.h" ] || fail "a file of the older version is there"
+cmp tools/containers/seccomp.json "$dir/newer/usr/share/rocefs/seccomp.json"
+installation remove DESTDIR="$dir/newer" PREFIX=/usr
+expect "" "$(all_in "$dir/newer")" "what is left"
+
+test_case "a path that is not absolute is refused"
+said=$(installation install "$ROCEFS_BUILD" PREFIX=prefix 2>&1) && fail "installed into prefix"
+expect "rocefs: 'prefix': an absolute path is wanted" "$said" "what it says"
+
+# Runs lib/installed.bash where the checkout and the build are hidden.
+used_in() {  # PREFIX SPACES…
+  "${@:2}" -- bash "$lib/installed.bash" "$1" "$mnt" "$top" "$(realpath "$ROCEFS_BUILD")" 2>&1
+}
+needs_hiding() {
+  needs pkg-config cc g++
+  [[ $ROCEFS_BUILD != */?san ]] || skip "sanitizers look for their sources"
+}
+
+test_case "what is installed in a prefix of a user works without the checkout, and is removed whole"
+needs_hiding
+unshare -Urm true 2>/dev/null || skip "no user namespaces"
+mkdir -p "$dir/a home"
+before=$(all_in "$dir/a home")
+installation install "$ROCEFS_BUILD" PREFIX="$dir/a home/.local" >/dev/null
+if $root; then spaces=(unshare -m); else spaces=(unshare -Urm); fi
+said=$(used_in "$dir/a home/.local" "${spaces[@]}") || fail "$said"
+expect works "$said" "in a prefix with a blank"
+installation remove PREFIX="$dir/a home/.local"
+expect "$before" "$(all_in "$dir/a home")" "what is left"
+
+test_case "what is installed in /usr/local works without the checkout, and is removed whole"
+needs_hiding
+needs_root
+unshare -m true 2>/dev/null || skip "no mount namespaces"
+[[ $(realpath "$top") != /usr/* ]] || skip "the checkout is in /usr"
+# An empty /usr/local for these alone.
+cat >"$dir/local" <<'LOCAL'
+set -euo pipefail
+mount -t tmpfs -o mode=755 none /usr/local
+tools/installation install "$2" >/dev/null
+unshare -m bash "$3" /usr/local "$4" "$1" "$2"
+tools/installation remove
+find /usr/local -mindepth 1
+LOCAL
+said=$(VERSION=$version unshare -m bash "$dir/local" "$top" "$(realpath "$ROCEFS_BUILD")" "$lib/installed.bash" "$mnt" 2>&1) ||
+  fail "$said"
+expect works "$said" "in /usr/local"
+
+completed() {  # WORDS… UNFINISHED: in bash
+  COMP_WORDS=("$ROCEFS" "$@") COMP_CWORD=$#
+  _rocefs
+  printf '%s\n' "${COMPREPLY[@]}" | xargs
+}
+. tools/completions/rocefs.bash
+
+test_case "bash completes commands, options and mount options of rocefs"
+cd "$dir"
+expect enter "$(completed en)" "a command"
+for command in $("$ROCEFS" --help | sed -n 's/^ *rocefs \([a-z]*\) .*/\1/p' | grep -v /); do
+  expect "$command" "$(completed "$command")" "rocefs $command"
+  [[ $(completed "$command" -) == *--help* ]] || fail "options of rocefs $command"
+done
+expect "-f -d -h --help -V --version" "$(completed -)" "options"
+expect "uid= gid=" "$(completed -o uid) $(completed -o gid)" "mount options"
+expect seed=1,clock= "$(completed -o seed=1,cl)" "a second mount option"
+[[ $(completed enter -- ibstat) == *ibstat* ]] || ! command -v ibstat >/dev/null || fail "commands behind enter"
+touch "$dir/a.ini"
+expect "$dir/a.ini" "$(completed sim "$dir/a.")" "the file of sim"
+
+test_case "zsh completes both programs"
+needs zsh
+cat >"$dir/complete" <<'ZSH'
+setopt extendedglob
+compadd() { while [[ $1 == -* && $1 != -- ]]; do [[ $1 == -S ]] && shift; shift; done; shift; print -r -- $*; }
+_files() { print -r -- FILES }
+_normal() { print -r -- NORMAL $CURRENT $words }
+compset() { : }
+functions[complete]="$(<$1)"
+shift
+words=("$@")
+CURRENT=$#words
+complete
+ZSH
+zsh_offers() { zsh -f "$dir/complete" "$top/tools/completions/$1" "${@:2}" | xargs; }
+ctl=$(dirname "$ROCEFS")/mango-ctl
+for command in $(zsh_offers _rocefs "$ROCEFS" ''); do
+  [ "$command" = FILES ] || expect "$command" "$(completed "$command")" "rocefs $command, as in bash"
+done
+[[ $(zsh_offers _rocefs "$ROCEFS" '') == *enter*sim*FILES ]] || fail "commands"
+expect "-f -d -h --help -V --version" "$(zsh_offers _rocefs "$ROCEFS" -)" "options"
+[[ $(zsh_offers _rocefs "$ROCEFS" -o '') == *clock=*allow_other* ]] || fail "mount options"
+expect "NORMAL 1 ibst" "$(zsh_offers _rocefs "$ROCEFS" enter -m /mnt ibst)" "a command behind enter"
+expect "$("$ctl" --complete rdma pcc '' | xargs)" "$(zsh_offers _mango-ctl "$ctl" rdma pcc '')" "words of mango-ctl"
 
 test_case "the systemd unit starts the installed program and does not hide the mount"
 grep -q '^ExecStart=/usr/bin/rocefs -f ' "$unit" || fail "the unit starts: $(grep ExecStart= "$unit")"
@@ -56,3 +198,9 @@ sed 's/^KillMode=.*/KillMode=sometimes/' "$dir/rocefs@.service" >"$dir/broken@.s
 ln -s broken@.service "$dir/broken@mnt.service"
 said=$(systemd-analyze verify --man=no "$dir/broken@mnt.service" 2>&1 | grep -c sometimes || true)
 [ "$said" -gt 0 ] || fail "systemd says nothing of a broken unit"
+# A program whose path has a blank and a percent sign.
+mkdir "$dir/a 50% home"
+installation install "$ROCEFS_BUILD" PREFIX="$dir/a 50% home" UNITDIR="$dir/units" >/dev/null
+ln -s rocefs@.service "$dir/units/$name"
+said=$(systemd-analyze verify --man=no "$dir/units/$name" 2>&1 | grep -F "$name" || true)
+expect "" "$said" "what systemd says of a path with a blank"
