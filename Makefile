@@ -74,11 +74,19 @@ install: all ## install into PREFIX (/usr/local), below DESTDIR
 	@$(INSTALLATION) install $(BUILD)
 uninstall: ## remove what `make install` has put into PREFIX
 	@$(INSTALLATION) remove
+deb: ## Debian packages, in build/deb
+	@tools/install-packages deb
+	@tools/make-deb $(BUILD)/deb
+deb-test: deb ## install them in a fresh Debian, run the README's tour, remove them
+	@tools/install-packages deb-test
+	@test/packages/run $(BUILD)/deb
+deb-same: deb ## build them once more, elsewhere and later, and compare each octet
+	@test/packages/same $(BUILD)/deb
 clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test html bench fuzz fuzzers mutations pyverbs unit-test fabtests programs reference check asan tsan chaos install uninstall clean packages tests
+.PHONY: help all demo test html bench fuzz fuzzers mutations pyverbs unit-test fabtests programs reference check asan tsan chaos install uninstall deb deb-test deb-same clean packages tests
 .DEFAULT_GOAL := all
 
 # What is built how.
