@@ -95,8 +95,13 @@ int ProgramSession::connect(const std::string& root) {
   Fd received[2];
   if (int error = receive(door.get(), &greeting, sizeof greeting, received)) return error;
   if (greeting.magic == ROCEFS_UAPI_REFUSAL) return EUSERS;
-  bool understood = greeting.magic == ROCEFS_UAPI_MAGIC && greeting.version == ROCEFS_UAPI_VERSION;
-  if (!understood || !received[0]) return EPROTO;
+  if (greeting.magic != ROCEFS_UAPI_MAGIC || !received[0]) return EPROTO;
+  if (greeting.version != ROCEFS_UAPI_VERSION) {
+    char why[128];
+    rocefs_part_from(received[0].get(), greeting.version, "this libmango", why, sizeof why);
+    std::fprintf(stderr, "libmango: %s: %s\n", root.c_str(), why);
+    return EPROTO;
+  }
   socket_ = std::move(received[0]);
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
@@ -139,6 +144,11 @@ mango_status_e ProgramSession::run(unsigned pollers, Pages* pages) {
   if (int error = exchange(request, received)) return status_of(error);
   int error = received[0] && received[1] ? 0 : EMFILE;
   if (!error) error = pages_.map(received[0].get(), received[1].get());
+  if (uint32_t version = pages_.other_version()) {
+    std::fprintf(stderr,
+                 "libmango: the engine has register pages of version %u, this libmango %u\n",
+                 static_cast<unsigned>(version), static_cast<unsigned>(ROCEFS_REGISTERS_VERSION));
+  }
   if (error) {
     stop();
     return status_of(error);

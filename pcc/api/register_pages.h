@@ -25,7 +25,11 @@ class RegisterPages {
     reset();
     int error = map(signals, PROT_READ, signals_);
     if (!error) error = map(control, PROT_READ | PROT_WRITE, control_);
-    if (!error && signals_->version != ROCEFS_REGISTERS_VERSION) error = EPROTO;
+    other_version_ = 0;
+    if (!error && signals_->version != ROCEFS_REGISTERS_VERSION) {
+      other_version_ = signals_->version;
+      error = EPROTO;
+    }
     if (error) reset();
     return error;
   }
@@ -33,6 +37,8 @@ class RegisterPages {
     unmap(signals_);
     unmap(control_);
   }
+  // The version of pages that could not be mapped because of it, else 0.
+  uint32_t other_version() const { return other_version_; }
   // Null while nothing is mapped.
   const rocefs_signals_page* signals() const { return signals_; }
   rocefs_control_page* control() const { return control_; }
@@ -54,6 +60,7 @@ class RegisterPages {
 
   rocefs_signals_page* signals_ = nullptr;
   rocefs_control_page* control_ = nullptr;
+  uint32_t other_version_ = 0;
 };
 
 }  // namespace rocefs

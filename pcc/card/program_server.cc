@@ -49,9 +49,8 @@ void ProgramServer::take_over(ClientServer::Claim claim) {
   connection->socket = std::move(claim.socket);
   connection->pidfd = std::move(claim.pidfd);
   Result<void> result;
-  if (said.magic != ROCEFS_UAPI_MAGIC || said.version != ROCEFS_UAPI_VERSION) {
-    result = errorf(EPROTO, "the interface has version {}, not {}",
-                    static_cast<int>(ROCEFS_UAPI_VERSION), said.version);
+  if (said.magic != ROCEFS_UAPI_MAGIC) {
+    result = Error{EPROTO, "the first request has no magic number"};
   } else {
     result = admit(*connection, claim.who);
   }

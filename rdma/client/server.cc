@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,8 @@
 #include "core/base/passed_descriptors.h"
 #include "core/base/text.h"
 #include "core/process/stranger_socket.h"
+#include "rdma/client/introduction.h"
+#include "rdma/client/pidfd.h"
 #include "rdma/uapi/cm.h"
 #include "rdma/uapi/host.h"
 
@@ -30,19 +31,6 @@ size_t descriptors_for_strangers() {
   ::getrlimit(RLIMIT_NOFILE, &limit);
   rlim_t all = std::min(limit.rlim_cur, kMaxFiles);
   return all - std::min(kOwn, all / 2);
-}
-
-// Descriptor of the connected process, safe against reuse of its PID. An older kernel gives it only
-// by the PID.
-Fd pidfd_of(int socket, pid_t pid) {
-#ifndef SO_PEERPIDFD
-  constexpr int SO_PEERPIDFD = 77;
-#endif
-  int pidfd = -1;
-  socklen_t size = sizeof pidfd;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0) return Fd(pidfd);
-  if (errno != ENOPROTOOPT) return {};
-  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
 // Whether the socket is one of a pair made by the client. The daemon writes to no other descriptor
@@ -276,6 +264,12 @@ void ClientServer::take(const ConnectionPtr& connection) {
   if (kind == Kind::kNothing) return;
   if (kind == Kind::kEnd) return drop(connection, "");
   bool whole = kind == Kind::kReceived && size == sizeof request;
+  if (auto other = connection->greeted ? std::nullopt : refusal_of_version(request, size)) {
+    say_refused(connection->process->credentials(), other->reason);
+    rocefs_answer said = refusal(*other);
+    send_message(connection->socket.get(), &said, sizeof said, {}, MSG_DONTWAIT);
+    return drop(connection, "");
+  }
   if (whole && !attached && !connection->greeted && is_claim(request.op)) {
     return hand_over(connection, request);
   }
@@ -405,9 +399,8 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
   connection->comm = program_name({hello.comm, sizeof hello.comm});
   Clients::Arrival arrival;
   if (events) arrival.events = connection->process->adopt(events.release());
-  if (hello.magic != ROCEFS_UAPI_MAGIC || hello.version != ROCEFS_UAPI_VERSION) {
-    return refuse(errorf(EPROTO, "the interface has version {}, not {}",
-                         static_cast<int>(ROCEFS_UAPI_VERSION), hello.version));
+  if (hello.magic != ROCEFS_UAPI_MAGIC) {
+    return refuse(Error{EPROTO, "the first request has no magic number"});
   }
   auto page = SharedMemory::create("rocefs-context", sizeof(rocefs_context_page),
                                    SharedMemory::Others::kWrite);

@@ -68,6 +68,7 @@ static int ask_for_channel(struct channel* channel, int* events) {
   request.u.hello.version = ROCEFS_UAPI_VERSION;
   rocefs_read_comm(request.u.hello.comm, sizeof request.u.hello.comm);
   int error = rocefs_connect(&channel->connection, root, why, sizeof why);
+  if (error == EPROTONOSUPPORT) fprintf(stderr, "rocefs: %s\n", why);
   if (error) return error;
   error = rocefs_exchange(&channel->connection, &request, -1, &answer, events, 1);
   if (!error) error = answer.error;

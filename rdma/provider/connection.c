@@ -50,8 +50,8 @@ static int receive(int fd, struct msghdr* message) {
 }
 
 /* Reads the engine's greeting: the process that will access this one's memory, or 0 if this
- * namespace does not know it, and the socket to continue with. */
-static int receive_greeting(int fd, pid_t* mover, int* own) {
+ * namespace does not know it, and the socket to continue with. On failure, `what` says why. */
+static int receive_greeting(int fd, pid_t* mover, int* own, char* what, size_t size) {
   struct rocefs_greeting greeting;
   union {
     struct cmsghdr header;
@@ -60,6 +60,7 @@ static int receive_greeting(int fd, pid_t* mover, int* own) {
   struct iovec iov = {&greeting, sizeof greeting};
   struct msghdr message = {
       .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  snprintf(what, size, "no greeting of the engine that this library understands");
   int error = receive(fd, &message);
   if (error) return error;
   *mover = 0;
@@ -70,9 +71,15 @@ static int receive_greeting(int fd, pid_t* mover, int* own) {
     memcpy(&who, CMSG_DATA(part), sizeof who);
     *mover = who.pid;
   }
-  if (greeting.magic == ROCEFS_UAPI_REFUSAL) return greeting.version == EMFILE ? EMFILE : EUSERS;
-  if (greeting.magic != ROCEFS_UAPI_MAGIC || greeting.version != ROCEFS_UAPI_VERSION || *own < 0)
+  if (greeting.magic == ROCEFS_UAPI_REFUSAL) {
+    snprintf(what, size, "this user has its share of the engine");
+    return greeting.version == EMFILE ? EMFILE : EUSERS;
+  }
+  if (greeting.magic != ROCEFS_UAPI_MAGIC || *own < 0) return EPROTONOSUPPORT;
+  if (greeting.version != ROCEFS_UAPI_VERSION) {
+    rocefs_part_from(*own, greeting.version, "this provider", what, size);
     return EPROTONOSUPPORT;
+  }
   return 0;
 }
 
@@ -104,11 +111,8 @@ static int introduce(int fd, const char* root, int* own, char* what, size_t size
   } else if (!rocefs_trusts_peer(fd, &peer)) {
     snprintf(what, size, "user %u serves it, who is neither root nor you", (unsigned)peer);
     error = EPERM;
-  } else if ((error = receive_greeting(fd, &mover, own))) {
-    snprintf(what, size,
-             error == EUSERS || error == EMFILE
-                 ? "this user has its share of the engine"
-                 : "no greeting of the engine that this library understands");
+  } else if ((error = receive_greeting(fd, &mover, own, what, size))) {
+    return error;
   } else if ((error = set_patience(*own))) {
     snprintf(what, size, "socket");
   } else if ((error = allow_access(mover))) {
@@ -118,7 +122,7 @@ static int introduce(int fd, const char* root, int* own, char* what, size_t size
 }
 
 int rocefs_connect(struct rocefs_connection* connection, const char* root, char* why, size_t size) {
-  char what[64] = "socket";
+  char what[128] = "socket";
   int own = -1;
   int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   int error = fd < 0 ? errno : introduce(fd, root, &own, what, sizeof what);

@@ -17,6 +17,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "rdma/uapi/uapi.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -41,6 +43,17 @@ static inline int rocefs_connect_in(int fd, const char* root) {
   while (error == EINTR);
   close(at);
   return error;
+}
+
+/* Writes why a program cannot use an engine of that version; tells the engine, whose dmesg then
+ * says so too. `who` is part of the sentence: "this libmango". */
+static inline void rocefs_part_from(int socket, uint32_t version, const char* who, char* why,
+                                    size_t size) {
+  const struct rocefs_introduction own = {ROCEFS_OP_HELLO, 0, ROCEFS_UAPI_MAGIC,
+                                          ROCEFS_UAPI_VERSION};
+  if (send(socket, &own, sizeof own, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) errno = 0;
+  snprintf(why, size, "the engine speaks version %u of the interface for programs, %s version %u",
+           (unsigned)version, who, (unsigned)ROCEFS_UAPI_VERSION);
 }
 
 /* A user whose engine is trusted, besides root's and one's own. Ignored by setuid programs. */

@@ -34,7 +34,16 @@ enum {
 
 /* ---- Messages ---- */
 
+/* Both are the same in every version, so that each end can name the other's (doc/abi.md). */
 struct rocefs_greeting {
+  uint32_t magic;
+  uint32_t version;
+};
+/* Begins the first request. A client of another version than the engine's greeting sends it alone,
+ * and leaves. */
+struct rocefs_introduction {
+  uint32_t op; /* HELLO, PCC_CLAIM or CM_OPEN */
+  uint32_t reserved;
   uint32_t magic;
   uint32_t version;
 };

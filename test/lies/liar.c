@@ -311,12 +311,27 @@ static const struct {
     {"destroy-cq-end", ROCEFS_OP_DESTROY_CQ, end},
 };
 
+/* Two versions: the engine's greeting has a later one, the program's introduction an earlier. */
+static const char kVersions[] = "versions";
+static bool of_two_versions(void) {
+  const char* name = getenv("LIE");
+  return name && !strcmp(name, kVersions);
+}
+static void greet_later(void* data, ssize_t size) {
+  struct rocefs_greeting greeting;
+  if (size != sizeof greeting || !of_two_versions()) return;
+  memcpy(&greeting, data, sizeof greeting);
+  if (greeting.magic == ROCEFS_UAPI_MAGIC) ++greeting.version;
+  memcpy(data, &greeting, sizeof greeting);
+}
+
 static void (*chosen(uint32_t op))(struct answer*) {
   const char* name = getenv("LIE");
   if (!name || !strcmp(name, "none")) return NULL;
   for (size_t i = 0; i < sizeof kLies / sizeof kLies[0]; ++i)
     if (!strcmp(kLies[i].name, name)) return kLies[i].op == op ? kLies[i].tell : NULL;
   if (!strncmp(name, "cm-", 3)) return NULL; /* in liar_cm.c */
+  if (!strcmp(name, kVersions)) return NULL;
   abort();
 }
 
@@ -343,7 +358,13 @@ ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
 /* Sends as libmango does. */
 ssize_t send(int fd, const void* data, size_t size, int flags) {
   ssize_t (*next)(int, const void*, size_t, int) = dlsym(RTLD_NEXT, "send");
+  struct rocefs_introduction earlier;
   if (size == sizeof asked) memcpy(&asked, data, sizeof asked);
+  if (size == sizeof earlier && of_two_versions()) {
+    memcpy(&earlier, data, sizeof earlier);
+    --earlier.version;
+    data = &earlier;
+  }
   return next(fd, data, size, flags);
 }
 
@@ -375,6 +396,7 @@ ssize_t recvmsg(int fd, struct msghdr* message, int flags) {
   bool is_answer = message->msg_iovlen == 1 && message->msg_iov->iov_len == sizeof answer.said;
   void (*lie)(struct answer*) = is_answer ? chosen(asked.op) : NULL;
   answer.size = next(fd, message, flags);
+  greet_later(message->msg_iov->iov_base, answer.size);
   if (!lie || answer.size != sizeof answer.said) return lie_of_cm(message, answer.size);
   memcpy(&answer.said, message->msg_iov->iov_base, sizeof answer.said);
   take(&answer, message);

@@ -93,12 +93,28 @@ TEST_CASE("hostile: a refused HELLO leaves nothing behind, and later requests ar
     CHECK(client.receive().said.error != 0);
   };
   try_hello(EPROTO, [](rocefs_hello& h) { h.magic = 1; });
-  try_hello(EPROTO, [](rocefs_hello& h) { ++h.version; });
   try_hello(ENODEV, [](rocefs_hello& h) { std::strcpy(h.device, "mb_7"); });
   try_hello(ENODEV, [](rocefs_hello& h) { std::memset(h.device, 'x', sizeof h.device); });
   try_hello(EPERM, [](rocefs_hello& h) { h.probe = 8; });
   try_hello(ENODEV, [](rocefs_hello& h) { std::strcpy(h.device, "mb_0\n[    0.0] a line"); });
   CHECK(rig.logged().find("\n[") == std::string::npos);
+}
+
+TEST_CASE("hostile: a client of another version is told both, and so is the log") {
+  ServerRig rig;
+  Bystander bystander(rig, "a client of another version");
+  const std::string reason = "this engine speaks version " + std::to_string(ROCEFS_UAPI_VERSION) +
+                             " of the interface for programs, it ";
+  for (uint32_t version : {ROCEFS_UAPI_VERSION - 1, ROCEFS_UAPI_VERSION + 1}) {
+    TestClient client(rig);
+    rocefs_request request = hello();
+    request.u.hello.version = version;
+    rocefs_answer said = client.ask(request).said;
+    CHECK(said.error == EPROTO);
+    CHECK(said.u.reason == reason + std::to_string(version));
+    CHECK(client.receive().closed);
+    CHECK(rig.logged().find(reason + std::to_string(version)) != std::string::npos);
+  }
 }
 
 TEST_CASE("hostile: a second request before the first answer is answered or ends the connection") {

@@ -54,9 +54,13 @@ Result<HostSession> HostSession::open(const std::string& mount_point) {
   if (greeting.magic == ROCEFS_UAPI_REFUSAL) {
     return lost("the engine refuses", static_cast<int>(greeting.version));
   }
-  if (greeting.magic != ROCEFS_UAPI_MAGIC || greeting.version != ROCEFS_UAPI_VERSION ||
-      !received[0]) {
-    return Error{EPROTO, "the engine is of another version"};
+  if (greeting.magic != ROCEFS_UAPI_MAGIC || !received[0]) {
+    return Error{EPROTO, "no greeting of an engine"};
+  }
+  if (greeting.version != ROCEFS_UAPI_VERSION) {
+    char why[128];
+    rocefs_part_from(received[0].get(), greeting.version, "this rocefs", why, sizeof why);
+    return Error{EPROTO, why};
   }
   session.socket_ = std::move(received[0]);
   rocefs_request request{};
