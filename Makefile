@@ -13,6 +13,15 @@ ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 INSTALLATION = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' UNITDIR='$(UNITDIR)' ZSHDIR='$(ZSHDIR)' VERSION=$(VERSION) tools/installation
 CHAOS_MODE ?= asan
 JOBS := $(shell nproc)
+# A line for each step; V=1 shows the commands.
+ifeq ($(V),)
+MAKEFLAGS += --silent
+endif
+ifndef BEGUN
+BEGUN := $(shell date +%s)
+endif
+export BEGUN
+say = @printf '%4d s  %s\n' $$(($$(printf '%(%s)T' -1) - $(BEGUN))) '$(1)'
 
 ##@ Targets
 help: ## list the targets
@@ -25,7 +34,7 @@ PAGES := $(wildcard doc/man/*.[0-9]) $(MANUAL)
 HTML := $(foreach page,$(PAGES),$(BUILD)/share/doc/rocefs/html/$(notdir $(page)).html)
 all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(MANUAL) $(PROVIDERS) $(BUILD)/lib/libmango.so $(EXAMPLES) ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
-	@$(MAKE) --no-print-directory -s -j$(JOBS) all
+	@$(MAKE) --no-print-directory -s -j$(JOBS) $(BUILD)/bin/rocefs
 	@tools/demo $(BUILD)/bin/rocefs
 test: packages ## build and run all tests; ends with `N passed, N failed`
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all tests
@@ -174,6 +183,7 @@ FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LTO) $(PACKET_ROOMS) $(LDLIBS) $(C
 $(shell mkdir -p $(BUILD); [ "$$(cat $(STAMP) 2>/dev/null)" = '$(FLAGS_NOW)' ] || echo '$(FLAGS_NOW)' > $(STAMP))
 
 $(BUILD)/%.o: %.cc $(STAMP)
+	$(call say,$*)
 	@mkdir -p $(@D)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
@@ -189,6 +199,7 @@ $(BUILD)/$(1)/unit.cc: FORCE
 	@mkdir -p $$(@D) && printf '#include "%s"\n' $(call in_unit,$(1)) >$$@.new
 	@cmp -s $$@.new $$@ || cp $$@.new $$@
 $(BUILD)/$(1)/unit.o: $(BUILD)/$(1)/unit.cc $(STAMP) $(if $(filter $(1),$(PACKET_ROOMS)),$(PROFILE_STAMP) $(if $(PROFILE),$(BUILD)/train/profile))
+	$$(call say,$(1))
 	$$(CXX) $$(CPPFLAGS) $$(CXXFLAGS) $$(SUBOBJECTS) $$(PROFILED_$(1)) -MMD -MP -c -o $$@ $$<
 endef
 # To the compiler they are headers, whose own types nobody's should be made of.
@@ -218,6 +229,7 @@ $(foreach room,$(LIBRARY_ROOMS),$(eval $(call library_rules,$(room))))
 
 ROCEFS_ROOMS := $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
 $(BUILD)/bin/rocefs: $(call objects,$(ROCEFS_ROOMS)) $(call libraries,$(ROCEFS_ROOMS))
+	$(call say,$(@F))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
@@ -235,6 +247,7 @@ $(BUILD)/train/profile: $(BUILD)/train/rocefs $(PROFILED_SCENARIOS:%=tools/scena
 
 # Plugins find the functions of libmango.h in it, whether it calls them itself or not.
 $(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call libraries,tools/mango-pccd)
+	$(call say,$(@F))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -Wl,--export-dynamic-symbol='mango_*',--export-dynamic-symbol='rocefs_pcc_*' -o $@ $(filter %.o,$^) \
 	  -Wl,--whole-archive $(call library,pcc/run) -Wl,--no-whole-archive $(filter-out $(call library,pcc/run),$(filter %.a,$^)) $(LDLIBS)
@@ -242,6 +255,7 @@ $(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call libraries,tools
 # A client of the files. The headers that it builds plugins with stand beside the programs, here as
 # where they are installed.
 $(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(call libraries,tools/mango-ctl) | $(BUILD)/include/libmango.h $(BUILD)/include/rocefs_pcc.h $(BUILD)/include/rocefs_pcc_test.h
+	$(call say,$(@F))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs fmt 2>/dev/null)
 # The commands of its manual page come from its table.
@@ -410,4 +424,5 @@ $(BUILD)/test/fuzz/replays.o: $(BUILD)/test/fuzz/replays.cc $(STAMP)
 $(BUILD)/test/fuzz/replay: $(BUILD)/test/fuzz/replay.o $(BUILD)/test/fuzz/replays.o $(FUZZED_OBJECTS) $(call libraries,$(LIBRARY_ROOMS))
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+# Not those of other builds.
+-include $(shell find $(BUILD) $(foreach other,aarch64 asan fuzz package release root tsan,-path $(BUILD)/$(other) -prune -o) -name '*.d' -print 2>/dev/null)
