@@ -16,7 +16,3 @@ namespace rocefs::test {
 }
 
 }  // namespace rocefs::test
-
-// For tests that create an Engine.
-#define NEEDS_IO_URING() \
-  if (PollLoop loop; !Engine::create({}, loop)) test::skip("io_uring is forbidden here")

@@ -24,15 +24,19 @@ constexpr TimeNs kSlipAfter = 5 * kMillisecond;  // tolerated lateness of the co
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::create(const Options& options, PollLoop& control) {
-  auto ring = IoRing::create(256);
-  if (!ring) return ring.error();
-  return std::unique_ptr<Engine>(new Engine(options, control, std::move(*ring)));
+  Result<std::optional<IoKind>> wanted = options.io;
+  if (!options.io) wanted = wanted_io();
+  if (!wanted) return wanted.error();
+  Result<ChosenIo> chosen = choose_io(*wanted, 256);
+  if (!chosen) return chosen.error();
+  return std::unique_ptr<Engine>(new Engine(options, control, std::move(*chosen)));
 }
 
-Engine::Engine(const Options& options, PollLoop& control, std::unique_ptr<IoRing> ring)
+Engine::Engine(const Options& options, PollLoop& control, ChosenIo chosen)
     : mode_(options.mode),
       control_(control),
-      ring_(std::move(ring)),
+      io_(std::move(chosen.io)),
+      why_poll_(std::move(chosen.why_poll)),
       clock_(options.dilation, options.start),
       inbox_(kInboxLimit),
       wake_(std::make_shared<Wake>()),
@@ -152,8 +156,8 @@ void Engine::publish_now() {
 
 void Engine::run() {
   ask_for_short_slices();
-  ring_->enable();
-  ring_->watch(wake_->event.get(), [this] {
+  io_->enable();
+  io_->watch(wake_->event.get(), [this] {
     uint64_t count;
     (void)!::read(wake_->event.get(), &count, sizeof count);
   });
@@ -170,11 +174,11 @@ void Engine::sleep(TimeNs wall_ns) {
   asleep_.store(true, std::memory_order_seq_cst);
   bool idle = !poller_ || poller_->may_sleep();
   if (idle && inbox_.empty() && !stopping_.load() && wake_->released.load() == 0) {
-    ring_->wait(wall_ns);
+    io_->wait(wall_ns);
   }
   asleep_.store(false, std::memory_order_seq_cst);
   take_time();
-  ring_->poll();
+  io_->poll();
   if (poller_) poller_->awake();
 }
 
@@ -200,7 +204,7 @@ void Engine::run_real() {
   inbox_.drain();
   bool more = held_ == 0 && next_due() <= wall;
   Poller::Found found = poller_ ? poller_->poll(more) : Poller::Found::kNothing;
-  ring_->poll();
+  io_->poll();
   if (held_ > 0) return sleep(kNever);
   if (keep_spinning(found, more)) return;
   TimeNs next = next_due();
@@ -273,7 +277,7 @@ void Engine::run_virtual() {
         errorf(ETIMEDOUT, "still {} flows, {} work requests, {} packets and {} scheduled stores",
                outstanding_.flows, outstanding_.requests, outstanding_.packets, agenda_.size()));
   }
-  ring_->poll();
+  io_->poll();
   publish_now();
 }
 

@@ -1,4 +1,4 @@
-// Engine: the packet core. A dedicated thread with one io_uring and the scheduler; state that
+// Engine: the packet core. A dedicated thread with one CoreIo and the scheduler; state that
 // belongs to the scheduler is touched by this thread alone. Commands come through an inbox and are
 // applied between events; answers go back through the control thread's loop.
 #pragma once
@@ -8,14 +8,16 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "core/base/answer.h"
 #include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "core/base/histogram.h"
+#include "core/loop/core_io.h"
 #include "core/loop/inbox.h"
-#include "core/loop/io_ring.h"
+#include "core/loop/io_choice.h"
 #include "core/loop/loop_timer.h"
 #include "core/loop/poll_loop.h"
 #include "core/loop/scheduler.h"
@@ -65,11 +67,12 @@ class Engine {
   struct Options {
     ClockMode mode = ClockMode::kReal;
     uint64_t dilation = 1;
-    TimeNs start = 0;           // engine time when it is created
-    SavedTime* time = nullptr;  // outlives the engine; null: no takeover
+    TimeNs start = 0;               // engine time when it is created
+    SavedTime* time = nullptr;      // outlives the engine; null: no takeover
+    std::optional<IoKind> io = {};  // empty: as ROCEFS_LOOP says
   };
 
-  // Fails with the reason where io_uring may not be used.
+  // Fails with the reason where the wanted kind of I/O may not be used.
   static Result<std::unique_ptr<Engine>> create(const Options& options, PollLoop& control);
   ~Engine();
 
@@ -96,7 +99,7 @@ class Engine {
 
   // Core thread, or before start().
   Scheduler& scheduler() { return scheduler_; }
-  IoRing& ring() { return *ring_; }
+  CoreIo& io() { return *io_; }
   // Core thread: data has come from or gone to another thread, and more is likely: the core spins
   // for a moment instead of sleeping.
   void listen() { listens_ = true; }
@@ -135,6 +138,9 @@ class Engine {
 
   // Any thread.
   ClockMode mode() const { return mode_; }
+  IoKind io_kind() const { return io_->kind(); }
+  // Why the core does without io_uring; empty if it does not.
+  const std::string& why_poll() const { return why_poll_; }
   RealClock& clock() { return clock_; }
   // Monotonic, even when engine time slips.
   TimeNs now();
@@ -149,7 +155,7 @@ class Engine {
     Answer<void> answer;
   };
 
-  Engine(const Options& options, PollLoop& control, std::unique_ptr<IoRing> ring);
+  Engine(const Options& options, PollLoop& control, ChosenIo chosen);
   void run();
   void run_real();
   void run_virtual();
@@ -171,7 +177,8 @@ class Engine {
 
   const ClockMode mode_;
   PollLoop& control_;
-  std::unique_ptr<IoRing> ring_;
+  std::unique_ptr<CoreIo> io_;
+  const std::string why_poll_;
   RealClock clock_;
   Scheduler scheduler_;
   Outstanding outstanding_;

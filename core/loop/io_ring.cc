@@ -1,7 +1,6 @@
 #include "core/loop/io_ring.h"
 
 #include <liburing.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "core/base/fd.h"
+#include "core/loop/io_parts.h"
 #include "core/loop/io_uring_refusal.h"
 
 namespace rocefs {
@@ -69,7 +69,6 @@ struct IoRing::State {
     int result;
     uint32_t flags;
   };
-  static constexpr size_t kMaxAtOnce = 64;
 
   io_uring ring{};
   std::deque<Seen> kept;  // taken out of the ring early
@@ -79,7 +78,7 @@ struct IoRing::State {
   std::list<Request> requests;
   std::list<Receiver> receivers;
   uint16_t next_group = 0;
-  std::list<std::unique_ptr<IoOwner>> owners, released;
+  IoOwners owners;
 
   ~State() {
     if (std::exchange(initialised, false)) io_uring_queue_exit(&ring);
@@ -156,7 +155,7 @@ struct IoRing::State {
       if (seen.listener) seen.listener->completed(seen.result, seen.flags);
     }
     receivers.remove_if([](const Receiver& one) { return one.cancelled && !one.armed; });
-    released.clear();
+    owners.drop_released();
   }
 };
 
@@ -206,12 +205,6 @@ void IoRing::unwatch(int fd) {
     submit();  // the kernel forgets the descriptor before it is closed
   }
 }
-
-// Name and ancillary data stand before the payload, each as long as was asked for, so that the
-// payload of every datagram begins at the same place.
-constexpr size_t kName = 32;      // a sockaddr_in6, padded to 8 octets
-constexpr size_t kControl = 128;  // five small items
-static_assert(kName >= sizeof(sockaddr_in6) && kName + kControl >= Datagram::kHeadroom);
 
 IoRing::State::Receiver::Receiver(State& s, int socket, DatagramListener& l, uint16_t g, unsigned n,
                                   size_t most)
@@ -267,17 +260,7 @@ void IoRing::State::Receiver::arm() {
   armed = true;
 }
 
-// Whether reception can go on after an error: buffers had run out and are back by now; the kernel
-// was short of memory for a moment; or the network reported an earlier datagram, once (ip(7)).
-bool passes(int code) {
-  constexpr int kPassing[] = {ENOBUFS,      EINTR,       EAGAIN,     ENOMEM,   ECONNREFUSED,
-                              EHOSTUNREACH, ENETUNREACH, EHOSTDOWN,  ENETDOWN, EMSGSIZE,
-                              ENOPROTOOPT,  EPROTO,      EOPNOTSUPP, ENONET,   ECONNRESET};
-  return std::find(std::begin(kPassing), std::end(kPassing), code) != std::end(kPassing);
-}
-
 void IoRing::State::Receiver::completed(int result, uint32_t flags) {
-  constexpr unsigned kMaxErrors = 64;  // bounds retries of a permanent error
   if (!(flags & IORING_CQE_F_MORE)) armed = false;
   if (flags & IORING_CQE_F_BUFFER) hand_on(result, static_cast<uint16_t>(flags >> 16));
   errors = result >= 0 ? 0 : errors + 1;
@@ -331,7 +314,7 @@ void IoRing::receive_messages(int fd, unsigned buffers, size_t largest,
 }
 
 // A kernel that supports multishot reception waits for data on the socket; others fail at once.
-Result<void> IoRing::can_receive_messages() {
+Result<void> IoRing::can_receive_messages() const {
   Result<std::unique_ptr<IoRing>> made = create(4);
   if (!made) return made.error();
   (*made)->enable();
@@ -353,9 +336,10 @@ Result<void> IoRing::can_receive_messages() {
 void IoRing::stop_receiving(int fd) {
   for (State::Receiver& receiver : state_->receivers) {
     if (receiver.fd != fd || receiver.cancelled) continue;
-    // Completions received so far go to the listener first; the number of passes bounds a flood.
-    constexpr int kMaxPasses = 8;
-    for (int i = 0; i < kMaxPasses && (state_->ready() > 0 || state_->wants_kernel()); ++i) poll();
+    // Completions received so far go to the listener first.
+    for (int i = 0; i < kMaxPassesAtStop && (state_->ready() > 0 || state_->wants_kernel()); ++i) {
+      poll();
+    }
     receiver.cancelled = true;
     io_uring_sqe* entry = state_->sqe();
     io_uring_prep_cancel64(entry, reinterpret_cast<uint64_t>(static_cast<IoListener*>(&receiver)),
@@ -387,14 +371,11 @@ void IoRing::cancel(IoListener& done) {
 }
 
 void IoRing::adopt(std::unique_ptr<IoOwner> owner) {
-  state_->owners.push_back(std::move(owner));
+  state_->owners.adopt(std::move(owner));
 }
 
 void IoRing::release(IoOwner& owner) {
-  auto& owners = state_->owners;
-  auto it = std::find_if(owners.begin(), owners.end(),
-                         [&](const auto& one) { return one.get() == &owner; });
-  if (it != owners.end()) state_->released.splice(state_->released.end(), owners, it);
+  state_->owners.release(owner);
 }
 
 void IoRing::submit() {

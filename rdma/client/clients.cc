@@ -61,7 +61,7 @@ void Clients::add(uint64_t id, Arrival arrival, Client::Reply reply) {
   auto process = arrival.process;
   Entry& entry = clients_[id];
   entry.doorbell = std::move(arrival.doorbell);
-  engine_.ring().watch(entry.doorbell.get(), [] {});  // waking the core is enough
+  engine_.io().watch(entry.doorbell.get(), [] {});  // waking the core is enough
   entry.client = std::make_unique<Client>(*device, shared_[device], process,
                                           std::move(arrival.page), std::move(comm), arrival.events);
   rocefs_answer answer{};
@@ -84,7 +84,7 @@ Client* Clients::find(uint64_t id) {
 void Clients::remove(uint64_t id) {
   auto found = clients_.find(id);
   if (found == clients_.end()) return;
-  engine_.ring().unwatch(found->second.doorbell.get());
+  engine_.io().unwatch(found->second.doorbell.get());
   leaving_.push_back(found->second.client->shared_process());
   clients_.erase(found);
 }

@@ -154,7 +154,7 @@ void Hosts::plug_in(Host& host, size_t number) {
   interface.channel = made.get();
   engine_.post_retrying([&engine = engine_, channel = std::move(made)]() mutable {
     TapChannel& started = *channel;
-    engine.ring().adopt(std::move(channel));
+    engine.io().adopt(std::move(channel));
     started.start();
   });
 }

@@ -31,7 +31,7 @@ namespace rocefs {
 struct HostInterface {
   Port* port = nullptr;
   std::shared_ptr<Tap> tap;       // null: not plugged
-  TapChannel* channel = nullptr;  // the ring's; core thread
+  TapChannel* channel = nullptr;  // the engine's; core thread
 };
 
 struct Host {

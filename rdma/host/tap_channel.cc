@@ -24,7 +24,7 @@ void TapChannel::end() {
   ending_ = true;
   port_.plug(nullptr);
   drop_packets();
-  if (reading_ > 0) engine_.ring().cancel(reads_[0]);
+  if (reading_ > 0) engine_.io().cancel(reads_[0]);
   settle();
 }
 
@@ -40,9 +40,9 @@ void TapChannel::abandon() {
   write_.delivery.frames.clear();
 }
 
-// The ring destroys the channel when nothing is under way.
+// CoreIo destroys the channel when nothing is under way.
 void TapChannel::settle() {
-  if (ending_ && reading_ == 0 && !writing_) engine_.ring().release(*this);
+  if (ending_ && reading_ == 0 && !writing_) engine_.io().release(*this);
 }
 
 void TapChannel::carrier_changed(bool carrier) {
@@ -53,11 +53,11 @@ void TapChannel::carrier_changed(bool carrier) {
 void TapChannel::read_on() {
   if (ending_ || reading_ > 0 || full()) return;
   size_t count = drained_ ? 1 : kReads;
-  IoRing::Wait wait = drained_ ? IoRing::Wait::kForData : IoRing::Wait::kAtOnce;
+  CoreIo::Wait wait = drained_ ? CoreIo::Wait::kForData : CoreIo::Wait::kAtOnce;
   for (; reading_ < count; ++reading_) {
     Read& read = reads_[reading_];
     read.buffer.resize(kMaxFrame);
-    engine_.ring().read(tap_->descriptor(), read.buffer, wait, read);
+    engine_.io().read(tap_->descriptor(), read.buffer, wait, read);
   }
 }
 
@@ -120,7 +120,7 @@ void TapChannel::write_gathered() {
   if (next.frames.empty()) return;
   gathered_ -= next.frames.size();
   writing_ = true;
-  engine_.ring().write(tap_->descriptor(), next.parts, write_);
+  engine_.io().write(tap_->descriptor(), next.parts, write_);
 }
 
 // EIO: the host has set its interface down.

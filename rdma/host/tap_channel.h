@@ -1,12 +1,12 @@
 // TapChannel: the cable end of a host's interface: moves frames between a TAP device, through the
-// engine's io_uring, and a port of the fabric.
+// engine's I/O, and a port of the fabric.
 //
 // What the host sends waits here for the port's cable, a bounded number of frames; beyond it the
 // device is not read, and the host's kernel keeps its packets. What comes for the host is written
 // at once; while a write is under way more frames gather, and neighbouring segments of a connection
 // are merged into the next one.
 //
-// Core thread. The ring owns it (IoOwner).
+// Core thread. CoreIo owns it (IoOwner).
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class TapChannel final : public NetInterface, public IoOwner {
 
   // Plugs into the port, and begins to read.
   void start();
-  // Unplugs; the ring destroys this object once the kernel has let go.
+  // Unplugs; CoreIo destroys this object once no request is under way.
   void end();
   // Gives back all packets. After the engine has stopped, before the pool is destroyed.
   void abandon();

@@ -17,7 +17,7 @@
 #include <span>
 #include <utility>
 
-#include "core/loop/io_ring.h"
+#include "core/loop/core_io.h"
 #include "rdma/packet/datagram.h"
 #include "rdma/packet/packet.h"
 

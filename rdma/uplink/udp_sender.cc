@@ -139,7 +139,7 @@ void UdpSender::submit(UdpBatch& batch) {
     open_[batch.place] = open_.back();
     open_.pop_back();
   }
-  parts_.ring.send_message(socket.fd.get(), batch.message(), batch);
+  parts_.io.send_message(socket.fd.get(), batch.message(), batch);
 }
 
 // Keeps a batch that has grown since the last look open.
@@ -158,7 +158,7 @@ void UdpSender::flush() {
 // Hands all open batches to the kernel.
 void UdpSender::settle() {
   flush();
-  parts_.ring.submit();
+  parts_.io.submit();
 }
 
 void UdpSender::sent(UdpBatch& batch, int result) {
@@ -229,7 +229,7 @@ void UdpSender::hold(Flow& flow, UdpSocket& socket) {
   flow.socket = &socket;
   ++socket.under_way;
   std::erase(ready_, &flow);
-  parts_.ring.await_room(socket.fd.get(), flow);
+  parts_.io.await_room(socket.fd.get(), flow);
 }
 
 void UdpSender::has_room(Flow& flow) {

@@ -1,7 +1,7 @@
-// UdpSender: hands packets to the kernel as UDP datagrams, through io_uring. The number of messages
-// in progress is bounded; more packets wait in a queue per socket, and the sockets take turns: a
-// socket without room holds back its own packets alone, and keeps their order. `full` is called
-// when more than kWaiting packets wait.
+// UdpSender: hands packets to the kernel as UDP datagrams, through the engine's I/O. The number of
+// messages in progress is bounded; more packets wait in a queue per socket, and the sockets take
+// turns: a socket without room holds back its own packets alone, and keeps their order. `full` is
+// called when more than kWaiting packets wait.
 //
 // With GSO, packets of one socket that are close together form one batch that the kernel segments
 // late: UdpBatch says which may join. A sealed packet may not, because a capture has recorded it or
@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/loop/io_ring.h"
+#include "core/loop/core_io.h"
 #include "core/loop/scheduler.h"
 #include "rdma/packet/packet.h"
 #include "rdma/uplink/udp_batch.h"
@@ -31,7 +31,7 @@ namespace rocefs {
 class UdpSender final : UdpBatch::Sender {
  public:
   struct Parts {
-    IoRing& ring;
+    CoreIo& io;
     Scheduler& scheduler;
     UplinkCounters& counters;
     Counter& stale;  // packets whose payload has gone

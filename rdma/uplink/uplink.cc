@@ -96,13 +96,13 @@ Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, Save
   if (engine.mode() != ClockMode::kReal) {
     return errorf(EOPNOTSUPP, "uplink {}: the kernel's network needs the real clock", name_);
   }
-  if (Result<void> able = IoRing::can_receive_messages(); !able) {
+  if (Result<void> able = engine.io().can_receive_messages(); !able) {
     return errorf(able.error().code, "uplink {}: {}", name_, able.error().reason);
   }
   engine_ = &engine;
   warn_ = [this, warn](const std::string& line) { warn(fmt::format("{}: {}", name_, line)); };
   sender_ = std::make_unique<UdpSender>(UdpSender::Parts{
-      engine.ring(), scheduler_, counters_, stale_, [&engine] { return engine.clock().now(); },
+      engine.io(), scheduler_, counters_, stale_, [&engine] { return engine.clock().now(); },
       [this](bool full) { pause(full); }, warn_});
   sender_->set_gso(gso_);
   groups_ = std::make_unique<UplinkGroups>(UplinkGroups::Parts{
@@ -148,7 +148,7 @@ void Uplink::group_bound(const Ip& group, Fd socket) {
 void Uplink::group_unbound(const Ip& group) {
   engine_->post_retrying([this, group] {
     for (const auto& endpoint : endpoints_) {
-      if (endpoint->address == group) engine_->ring().stop_receiving(endpoint->fd.get());
+      if (endpoint->address == group) engine_->io().stop_receiving(endpoint->fd.get());
     }
     std::erase_if(endpoints_, [&](const auto& one) { return one->address == group; });
   });
@@ -180,8 +180,8 @@ bool Uplink::sends_from(const Ip& own) const {
 void Uplink::listen(Endpoint& endpoint) {
   int fd = endpoint.fd.get();
   take_batches(fd, gso_);
-  engine_->ring().receive_messages(fd, gso_ ? kBatchBuffers : kBuffers,
-                                   gso_ ? kMaxBatch : kMaxDatagram, endpoint);
+  engine_->io().receive_messages(fd, gso_ ? kBatchBuffers : kBuffers,
+                                 gso_ ? kMaxBatch : kMaxDatagram, endpoint);
 }
 
 void Uplink::apply(std::span<const KnobValue> values) {
@@ -190,7 +190,7 @@ void Uplink::apply(std::span<const KnobValue> values) {
   sender_->set_gso(gso_);
   if (!receiving_) return;
   for (const auto& endpoint : endpoints_) {
-    engine_->ring().stop_receiving(endpoint->fd.get());
+    engine_->io().stop_receiving(endpoint->fd.get());
     listen(*endpoint);
   }
 }

@@ -1,5 +1,5 @@
 // Uplink: connects a fabric to the kernel's network: packets leave and enter as UDP datagrams to
-// and from port 4791 (IBTA annex A17), through the engine's io_uring. A node with one cable. The
+// and from port 4791 (IBTA annex A17), through the engine's I/O. A node with one cable. The
 // addresses of the ports that it serves must be the machine's: sockets are bound to them
 // (rdma/uplink/uplink_addresses.h).
 //
@@ -55,11 +55,11 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
   void set_member(const UplinkedPort& port, const Ip& group, bool member);
 
   // Before the engine starts: binds UDP port 4791 of every address that is the machine's.
-  // EOPNOTSUPP under the virtual clock, ENOSYS if io_uring lacks multishot reception, EADDRINUSE,
-  // EADDRNOTAVAIL if no address is the machine's. Notices go to `warn`, on the core's or the
-  // control thread. Without open(), every leaving packet is dropped.
-  // At a takeover the last two are not errors: `warn` reports them, and binding is retried.
-  // `saved`: the dead worker's addresses, or null.
+  // EOPNOTSUPP under the virtual clock, ENOSYS if io_uring is asked for and lacks multishot
+  // reception, EADDRINUSE, EADDRNOTAVAIL if no address is the machine's. Notices go to `warn`, on
+  // the core's or the control thread. Without open(), every leaving packet is dropped. At a
+  // takeover the last two are not errors: `warn` reports them, and binding is retried. `saved`: the
+  // dead worker's addresses, or null.
   enum class At { kStart, kTakeover };
   Result<void> open(Engine& engine, PollLoop& loop, Warn warn, At at = At::kStart,
                     SavedAddresses* saved = nullptr);

@@ -1,11 +1,5 @@
 #include "core/loop/engine.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstddef>
@@ -13,6 +7,7 @@
 #include <future>
 #include <utility>
 
+#include "test/each_loop.h"
 #include "test/skip.h"
 
 using namespace rocefs;
@@ -98,7 +93,7 @@ struct Ticker {
 }  // namespace
 
 TEST_CASE("engine: virtual time advances as far as requested, and then stops") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Running running(ClockMode::kVirtual);
   running.start();
   Ticker ticker(*running.engine, kMillisecond, 10);
@@ -116,7 +111,7 @@ TEST_CASE("engine: virtual time advances as far as requested, and then stops") {
 }
 
 TEST_CASE("engine: idle gives up at its limit of virtual time") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Running running(ClockMode::kVirtual);
   running.start();
   running.on_core([&] { ++running.engine->outstanding().requests; });
@@ -125,7 +120,7 @@ TEST_CASE("engine: idle gives up at its limit of virtual time") {
 }
 
 TEST_CASE("engine: idle waits for settling work, and virtual time does not advance") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Running running(ClockMode::kVirtual);
   running.start();
   running.on_core([&] { ++running.engine->outstanding().settling; });
@@ -138,7 +133,7 @@ TEST_CASE("engine: idle waits for settling work, and virtual time does not advan
 }
 
 TEST_CASE("engine: one advance at a time, a stop ends it with its code, real clocks refuse it") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Running running(ClockMode::kVirtual);
   running.start();
   std::promise<int> first, second;
@@ -162,7 +157,7 @@ TEST_CASE("engine: one advance at a time, a stop ends it with its code, real clo
 }
 
 TEST_CASE("engine: a successor ends an interrupted advance at its original target time") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   SavedTime time{};
   {
     Engine::Pause pause;  // outlives the engine: the held part may not run while the engine ends
@@ -199,7 +194,7 @@ TEST_CASE("engine: a successor ends an interrupted advance at its original targe
 }
 
 TEST_CASE("engine: under the real clock events run on their own, in order and never early") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Running running(ClockMode::kReal);
   running.start();
   Ticker ticker(*running.engine, 200 * kMicrosecond, 20);
@@ -215,7 +210,7 @@ TEST_CASE("engine: under the real clock events run on their own, in order and ne
 }
 
 TEST_CASE("engine: commands beyond the inbox's capacity are refused, and no accepted one is lost") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Running running(ClockMode::kVirtual);
   int run = 0, taken = 0;
   for (int i = 0; i < 10'000; ++i) {
@@ -245,34 +240,8 @@ TEST_CASE("clock: dilation and slips never turn the clock back") {
   CHECK(clock.now_at(monotonic_ns() + kSecond) < later);
 }
 
-TEST_CASE("io_uring: when seccomp forbids it, the reason names seccomp and the system call") {
-  pid_t child = ::fork();
-  if (child == 0) {
-    sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_setup, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    sock_fprog program{std::size(filter), filter};
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
-      ::_exit(77);
-    }
-    auto ring = IoRing::create(8);
-    bool told = !ring && ring.error().code == EPERM &&
-                ring.error().reason.find("io_uring_setup") != std::string::npos &&
-                ring.error().reason.find("seccomp") != std::string::npos;
-    ::_exit(told ? 0 : 1);
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (WEXITSTATUS(status) == 77) test::skip("no seccomp filters here");
-  CHECK(WEXITSTATUS(status) == 0);
-}
-
 TEST_CASE("engine: a task runs at its moment, between the events of one instant") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Running running(ClockMode::kVirtual);
   std::vector<std::string> seen;
   struct Noting {
@@ -308,7 +277,7 @@ TEST_CASE("engine: a task runs at its moment, between the events of one instant"
 }
 
 TEST_CASE("engine: idle waits for scheduled tasks, and times out on those beyond its limit") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Running running(ClockMode::kVirtual);
   bool ran = false;
   running.engine->at({2 * kSecond, 0}, [&] { ran = true; });
@@ -321,7 +290,7 @@ TEST_CASE("engine: idle waits for scheduled tasks, and times out on those beyond
 }
 
 TEST_CASE("engine: no event runs while a pause is held, and any thread may release it") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   ClockMode mode = GENERATE(ClockMode::kVirtual, ClockMode::kReal);
   Running running(mode);
   Engine::Pause pause;
@@ -346,7 +315,7 @@ TEST_CASE("engine: no event runs while a pause is held, and any thread may relea
 }
 
 TEST_CASE("engine: a pause may outlive the engine") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Engine::Pause pause;
   {
     Running running(ClockMode::kVirtual);
@@ -357,7 +326,7 @@ TEST_CASE("engine: a pause may outlive the engine") {
 }
 
 TEST_CASE("engine: post_retrying() keeps its commands in order while the inbox is full") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Running running(ClockMode::kReal);
   running.start();
   std::promise<void> stuck, go_on, refused, all;
@@ -385,7 +354,7 @@ TEST_CASE("engine: post_retrying() keeps its commands in order while the inbox i
 }
 
 TEST_CASE("engine: the core sleeps at once when a thread with little new work gets no CPU") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   struct Giver final : Poller {
     Found poll(bool) override {
       if (looks == 0) return Found::kNothing;
@@ -408,7 +377,7 @@ TEST_CASE("engine: the core sleeps at once when a thread with little new work ge
 }
 
 TEST_CASE("engine: the core stays awake for a while after it has given threads much work") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   struct Giver final : Poller {
     Found poll(bool) override {
       if (!gives) return Found::kNothing;
@@ -434,7 +403,7 @@ TEST_CASE("engine: the core stays awake for a while after it has given threads m
 }
 
 TEST_CASE("engine: the core stays awake for a moment after listen()") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   struct Hearer final : Poller {
     Found poll(bool) override {
       if (std::exchange(hears, false)) {
@@ -466,7 +435,7 @@ TEST_CASE("engine: the core stays awake for a moment after listen()") {
 }
 
 TEST_CASE("engine: post_retrying() runs a command at once before start() and after stop()") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Running running(ClockMode::kReal);
   int ran = 0;
   running.engine->post_retrying([&] { ++ran; });

@@ -3,8 +3,6 @@
 #include <catch2/catch.hpp>
 #include <cerrno>
 
-#include "core/loop/io_ring.h"
-
 using namespace rocefs;
 
 namespace {

@@ -8,7 +8,6 @@
 #include "core/tree/knob_transaction.h"
 #include "core/tree/reset.h"
 #include "core/tree/tree_keeper.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 
@@ -92,7 +91,6 @@ struct Modes {
 }  // namespace
 
 TEST_CASE("consequences: a store changes the dependent sets too, each applied once") {
-  NEEDS_IO_URING();
   Modes modes;
   CHECK(modes.store("m/mode", "large\n") == "ok");
   CHECK(modes.shown() == "large\n60\n60\n");
@@ -106,7 +104,6 @@ TEST_CASE("consequences: a store changes the dependent sets too, each applied on
 }
 
 TEST_CASE("consequences: other knobs of the same set have no consequences") {
-  NEEDS_IO_URING();
   Modes modes;
   CHECK(modes.store("a/limit", "20") == "ok");
   CHECK(modes.store("m/other", "1") == "ok");
@@ -114,7 +111,6 @@ TEST_CASE("consequences: other knobs of the same set have no consequences") {
 }
 
 TEST_CASE("consequences: a refused consequence refuses the whole store") {
-  NEEDS_IO_URING();
   Modes modes;
   CHECK(modes.store("m/mode", "wrong") == "above 50");
   CHECK(modes.shown() == "small\n10\n10\n");
@@ -123,7 +119,6 @@ TEST_CASE("consequences: a refused consequence refuses the whole store") {
 }
 
 TEST_CASE("consequences: explicit values of a transaction override consequences, in any order") {
-  NEEDS_IO_URING();
   for (const char* text : {"m/mode=large a/limit=99", "a/limit=99 m/mode=large"}) {
     Modes modes;
     CHECK(modes.set(text) == "ok");
@@ -132,7 +127,6 @@ TEST_CASE("consequences: explicit values of a transaction override consequences,
 }
 
 TEST_CASE("consequences: a reset restores the defaults of all sets") {
-  NEEDS_IO_URING();
   Modes modes;
   CHECK(modes.store("a/limit", "20") == "ok");
   modes.sets[0]->keep_as_defaults();
@@ -145,7 +139,6 @@ TEST_CASE("consequences: a reset restores the defaults of all sets") {
 }
 
 TEST_CASE("consequences: a successor restores consequences and the values set after them") {
-  NEEDS_IO_URING();
   auto journal = Journal::create(sizeof(SavedTree), SavedTree::kMaxTransaction);
   REQUIRE(journal);
   SavedTree& saved = (*journal)->state<SavedTree>();

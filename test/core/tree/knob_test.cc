@@ -11,7 +11,6 @@
 #include "core/tree/glob.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/store_log.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 
@@ -74,7 +73,6 @@ struct Ranges {
 }  // namespace
 
 TEST_CASE("knobs: * and ? in a path stand for the knobs of several sets") {
-  NEEDS_IO_URING();
   Ranges ranges;
   CHECK(ranges.set("?/low=3 [ab]/high=50") == "[ab]/high: no knob has this path");
   CHECK(ranges.shown() == "10\n20\n10\n20\n");
@@ -92,7 +90,6 @@ TEST_CASE("knobs: * and ? in a path stand for the knobs of several sets") {
 }
 
 TEST_CASE("knobs: a transaction over two sets is applied once to each set") {
-  NEEDS_IO_URING();
   Ranges ranges;
   CHECK(ranges.set("a/low=30 b/high=5 a/high=40 link/low=1") == "ok");
   CHECK(ranges.shown() == "30\n40\n1\n5\n");
@@ -101,7 +98,6 @@ TEST_CASE("knobs: a transaction over two sets is applied once to each set") {
 }
 
 TEST_CASE("knobs: values that are refused alone are accepted together if they are consistent") {
-  NEEDS_IO_URING();
   Ranges ranges;
   CHECK(ranges.set("a/low=50") == "a/low: low is above high");
   CHECK(ranges.set("a/low=50\na/high=60\n") == "ok");
@@ -110,7 +106,6 @@ TEST_CASE("knobs: values that are refused alone are accepted together if they ar
 }
 
 TEST_CASE("knobs: one refused assignment leaves every knob unchanged") {
-  NEEDS_IO_URING();
   Ranges ranges;
   std::map<std::string, std::string> refused = {
       {"a/low=1 b/low=21", "b/low: low is above high"},
@@ -138,7 +133,6 @@ TEST_CASE("knobs: one refused assignment leaves every knob unchanged") {
 }
 
 TEST_CASE("knobs: the defaults are the values at the time of keep_as_defaults()") {
-  NEEDS_IO_URING();
   Ranges ranges;
   std::shared_ptr<KnobSet> set = find_knob(ranges.tree, "a/low")->set();
   CHECK(ranges.set("a/low=3") == "ok");

@@ -5,7 +5,6 @@
 
 #include "core/base/rng.h"
 #include "test/mad_cc/files/sa_rig.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 
@@ -24,7 +23,6 @@ uint64_t number_behind(const std::string& text, const std::string& word) {
 }  // namespace
 
 TEST_CASE("burst: all requests are answered if nothing delays them") {
-  NEEDS_IO_URING();
   SaRig rig;
   CHECK(rig.show("sa/send") == "none\n");
   CHECK(rig.store("sa/send", "burst 16 timeout=50ms\n") == "ok");
@@ -40,7 +38,6 @@ TEST_CASE("burst: all requests are answered if nothing delays them") {
 }
 
 TEST_CASE("burst: of 200 requests at once 16 are sent, 16 wait and 168 are refused") {
-  NEEDS_IO_URING();
   SaRig rig;
   rig.delay = 100 * kMillisecond;
   CHECK(rig.store("sa/send", "burst 200 timeout=500ms") == "ok");
@@ -63,7 +60,6 @@ TEST_CASE("burst: of 200 requests at once 16 are sent, 16 wait and 168 are refus
 }
 
 TEST_CASE("burst: a max_outstanding of 64 drains the queue at once") {
-  NEEDS_IO_URING();
   SaRig rig;
   rig.delay = 100 * kMillisecond;
   CHECK(rig.store("sa/send", "burst 200 timeout=500ms") == "ok");
@@ -77,7 +73,6 @@ TEST_CASE("burst: a max_outstanding of 64 drains the queue at once") {
 }
 
 TEST_CASE("burst: an unanswered request times out after all its retries") {
-  NEEDS_IO_URING();
   SaRig rig;
   rig.delay = kNever;
   CHECK(rig.store("sa/send", "burst 10 port=mb_0/2 timeout=50ms retries=2") == "ok");
@@ -93,7 +88,6 @@ TEST_CASE("burst: an unanswered request times out after all its retries") {
 }
 
 TEST_CASE("burst: answers with status Busy are counted separately") {
-  NEEDS_IO_URING();
   SaRig rig;
   rig.busy = 3;
   CHECK(rig.store("sa/send", "burst 10") == "ok");
@@ -102,7 +96,6 @@ TEST_CASE("burst: answers with status Busy are counted separately") {
 }
 
 TEST_CASE("burst: a second burst is EBUSY until the first ends, and does not change its counts") {
-  NEEDS_IO_URING();
   SaRig rig;
   rig.delay = kMillisecond;
   CHECK(rig.store("sa/send", "burst 5") == "ok");
@@ -114,7 +107,6 @@ TEST_CASE("burst: a second burst is EBUSY until the first ends, and does not cha
 }
 
 TEST_CASE("burst: stop, or the removal of the port, flushes the waiting requests") {
-  NEEDS_IO_URING();
   for (bool leaves : {false, true}) {
     SaRig rig;
     rig.delay = 30 * kMillisecond;
@@ -138,7 +130,6 @@ TEST_CASE("burst: stop, or the removal of the port, flushes the waiting requests
 }
 
 TEST_CASE("burst: a reset ends a burst and forgets it") {
-  NEEDS_IO_URING();
   SaRig rig;
   rig.delay = kSecond;
   CHECK(rig.store("sa/send", "burst 200") == "ok");
@@ -151,7 +142,6 @@ TEST_CASE("burst: a reset ends a burst and forgets it") {
 }
 
 TEST_CASE("burst: a burst that cannot be sent is refused with the reason") {
-  NEEDS_IO_URING();
   SaRig rig;
   CHECK(rig.store("sa/send", "burst 0") == "EINVAL");
   CHECK(rig.store("sa/send", "burst 1 port=mb_1") == "EINVAL");
@@ -163,7 +153,6 @@ TEST_CASE("burst: a burst that cannot be sent is refused with the reason") {
 }
 
 TEST_CASE("burst: a million requests that wait at once are handled in slices") {
-  NEEDS_IO_URING();
   SaRig rig;
   rig.delay = kNever;
   CHECK(rig.store("mb_0/mad_sa_cc/1/queue_size", "1048576") == "ok");
@@ -183,7 +172,6 @@ TEST_CASE("burst: a million requests that wait at once are handled in slices") {
 }
 
 TEST_CASE("burst: in 1000 random bursts each request ends once, as the limiter counts it") {
-  NEEDS_IO_URING();
   for (uint64_t seed = 1; seed <= 1000; ++seed) {
     CAPTURE(seed);
     Rng rng(seed, "burst");

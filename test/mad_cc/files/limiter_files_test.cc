@@ -9,7 +9,6 @@
 #include "core/tree/clock_files.h"
 #include "core/tree/knob_file.h"
 #include "test/mad_cc/files/sa_rig.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 
@@ -97,7 +96,6 @@ struct LoggedRun {
 }  // namespace
 
 TEST_CASE("mad_sa_cc: the files follow the feature table, in each of the semantics") {
-  NEEDS_IO_URING();
   for (size_t semantics = 0; semantics < 3; ++semantics) {
     SaRig rig(kWords[semantics]);
     for (const Row& row : kRows) {
@@ -123,7 +121,6 @@ TEST_CASE("mad_sa_cc: the files follow the feature table, in each of the semanti
 }
 
 TEST_CASE("mad_sa_cc: M1: each port has four files of mode 0644 and four of mode 0444") {
-  NEEDS_IO_URING();
   SaRig rig;
   for (int number : {1, 2}) {
     for (const char* name : {"drops", "max_outstanding", "queue_size", "time_sa_mad"}) {
@@ -138,7 +135,6 @@ TEST_CASE("mad_sa_cc: M1: each port has four files of mode 0644 and four of mode
 }
 
 TEST_CASE("mad_sa_cc: M8, M10: the documented ranges are those of the semantics in force") {
-  NEEDS_IO_URING();
   SaRig rig;
   auto values = [&](const std::string& name) {
     return rig.tree.resolve("mb_0/mad_sa_cc/1/" + name)->file->doc().values;
@@ -154,7 +150,6 @@ TEST_CASE("mad_sa_cc: M8, M10: the documented ranges are those of the semantics 
 }
 
 TEST_CASE("mad_sa_cc: M9: a port begins with the defaults of its semantics") {
-  NEEDS_IO_URING();
   for (size_t semantics = 0; semantics < 3; ++semantics) {
     SaRig rig(kWords[semantics]);
     for (int number : {1, 2}) {
@@ -166,7 +161,6 @@ TEST_CASE("mad_sa_cc: M9: a port begins with the defaults of its semantics") {
 }
 
 TEST_CASE("mad_sa_cc: M9: a store to sa/semantics gives its defaults to every port") {
-  NEEDS_IO_URING();
   SaRig rig;
   for (size_t semantics : {1, 2, 1, 0, 2, 0}) {
     CHECK(rig.store("mb_0/mad_sa_cc/2/max_outstanding", "7") == "ok");
@@ -184,7 +178,6 @@ TEST_CASE("mad_sa_cc: M9: a store to sa/semantics gives its defaults to every po
 }
 
 TEST_CASE("mad_sa_cc: a transaction of semantics and a limit is checked as a whole") {
-  NEEDS_IO_URING();
   SaRig rig;
   auto set = [&](std::string_view text) {
     std::string said = "nothing";
@@ -202,7 +195,6 @@ TEST_CASE("mad_sa_cc: a transaction of semantics and a limit is checked as a who
 }
 
 TEST_CASE("mad_sa_cc: a reset restores the configured values and clears the counters") {
-  NEEDS_IO_URING();
   for (size_t at_first = 0; at_first < 3; ++at_first) {
     CAPTURE(kWords[at_first]);
     SaRig rig(kWords[at_first]);
@@ -227,7 +219,6 @@ TEST_CASE("mad_sa_cc: a reset restores the configured values and clears the coun
 }
 
 TEST_CASE("mad_sa_cc: a device that is bound again has the defaults of the semantics in force") {
-  NEEDS_IO_URING();
   SaRig rig;
   auto again = [&] {
     rig.limiters->unbind(*rig.ports[0]);
@@ -250,7 +241,6 @@ TEST_CASE("mad_sa_cc: a device that is bound again has the defaults of the seman
 }
 
 TEST_CASE("mad_sa_cc: semantics stored while a device is unbound apply when it is bound") {
-  NEEDS_IO_URING();
   SaRig rig;
   rig.limiters->unbind(*rig.ports[0]);
   rig.tree.remove("mb_0/mad_sa_cc/1");
@@ -261,7 +251,6 @@ TEST_CASE("mad_sa_cc: semantics stored while a device is unbound apply when it i
 }
 
 TEST_CASE("mad_sa_cc: a device bound during a store of semantics gets the new ones") {
-  NEEDS_IO_URING();
   SaRig rig;
   rig.limiters->unbind(*rig.ports[0]);
   rig.tree.remove("mb_0/mad_sa_cc/1");
@@ -280,7 +269,6 @@ TEST_CASE("mad_sa_cc: a device bound during a store of semantics gets the new on
 
 TEST_CASE(
     "mad_sa_cc: a device bound while the core is busy has new counters and the new semantics") {
-  NEEDS_IO_URING();
   SaRig rig;
   rig.limiters->unbind(*rig.ports[0]);
   rig.tree.remove("mb_0/mad_sa_cc/1");
@@ -313,7 +301,6 @@ TEST_CASE(
 }
 
 TEST_CASE("mad_sa_cc: clearing the drops is logged and replayed") {
-  NEEDS_IO_URING();
   LoggedRun first, second;
   const std::string drops = "mb_0/mad_sa_cc/1/drops";
   first.rig.pass(5 * kMillisecond);
@@ -342,7 +329,6 @@ TEST_CASE("mad_sa_cc: clearing the drops is logged and replayed") {
 }
 
 TEST_CASE("sa: delay, loss and busy are passed to the administrators") {
-  NEEDS_IO_URING();
   SaRig rig;
   CHECK(rig.store("sa/delay", "100ms") == "ok");
   CHECK(rig.store("sa/loss", "0.5") == "ok");

@@ -2,13 +2,11 @@
 
 #include "mad_cc/mad/rmpp.h"
 #include "test/mad_cc/umad/umad_rig.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::mad;
 
 TEST_CASE("umad: agents get the lowest free numbers, 32 at most") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   for (long i = 0; i < 32; ++i) CHECK(program.agent() == i);
@@ -22,7 +20,6 @@ TEST_CASE("umad: agents get the lowest free numbers, 32 at most") {
 }
 
 TEST_CASE("umad: a registration that the kernel refuses is EINVAL") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   umad::Registration asked{};
@@ -47,7 +44,6 @@ TEST_CASE("umad: a registration that the kernel refuses is EINVAL") {
 }
 
 TEST_CASE("umad: the second registration ioctl returns the known flags") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   umad::Registration2 asked{};
@@ -68,7 +64,6 @@ TEST_CASE("umad: the second registration ioctl returns the known flags") {
 }
 
 TEST_CASE("umad: methods are those of the mask, in both registration ioctls") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program first(rig), second(rig);
   REQUIRE(first.agent(kPerf, 0, {kGet, kTrap, 0x7f}) == 0);
@@ -96,7 +91,6 @@ TEST_CASE("umad: methods are those of the mask, in both registration ioctls") {
 }
 
 TEST_CASE("umad: P_Key indices are enabled before the first agent, or by the second ioctl") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program old(rig), asks(rig), second(rig);
   REQUIRE(old.agent() == 0);
@@ -120,7 +114,6 @@ TEST_CASE("umad: P_Key indices are enabled before the first agent, or by the sec
 }
 
 TEST_CASE("umad: an answer has the request's TID below the agent's, and its source") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent(kPerf) == 0);
@@ -146,7 +139,6 @@ TEST_CASE("umad: an answer has the request's TID below the agent's, and its sour
 }
 
 TEST_CASE("umad: a request that times out is read as its header, with ETIMEDOUT") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent() == 0);
@@ -167,7 +159,6 @@ TEST_CASE("umad: a request that times out is read as its header, with ETIMEDOUT"
 }
 
 TEST_CASE("umad: a malformed write is EINVAL, EIO without its agent, and sends nothing") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   CHECK(program.send(a_mad(kSubnAdm, kGet)) == -EIO);  // no agent
@@ -192,7 +183,6 @@ TEST_CASE("umad: a malformed write is EINVAL, EIO without its agent, and sends n
 }
 
 TEST_CASE("umad: a TID that is under way is EINVAL, except for responses to others") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig), other(rig);
   REQUIRE(program.agent() == 0);
@@ -211,7 +201,6 @@ TEST_CASE("umad: a TID that is under way is EINVAL, except for responses to othe
 }
 
 TEST_CASE("umad: a send that expects no answer leaves nothing to read") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent() == 0);
@@ -224,7 +213,6 @@ TEST_CASE("umad: a send that expects no answer leaves nothing to read") {
 }
 
 TEST_CASE("umad: SA requests wait, are refused with EBUSY, or expire with ETIMEDOUT") {
-  NEEDS_IO_URING();
   UmadRig rig;
   rig.port.configure_limiter({MadSemantics::kDoc, 1, 2, 20});
   Program program(rig);

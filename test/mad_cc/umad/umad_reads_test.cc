@@ -1,7 +1,6 @@
 // Reads of umad files: waiting readers, kept messages, and ends.
 #include "mad_cc/umad/umad_file.h"
 #include "test/mad_cc/umad/umad_rig.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::mad;
@@ -50,7 +49,6 @@ std::pair<size_t, long> send_long(Program& program, size_t octets) {
 }  // namespace
 
 TEST_CASE("umad: a read before an agent is registered returns nothing at once") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   CHECK(program.read(1 << 20, false) == 0);
@@ -61,7 +59,6 @@ TEST_CASE("umad: a read before an agent is registered returns nothing at once") 
 }
 
 TEST_CASE("umad: a waiting read gets the next message, and a poll is woken") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent(kPerf, 0, {kGet}) == 0);
@@ -81,7 +78,6 @@ TEST_CASE("umad: a waiting read gets the next message, and a poll is woken") {
 }
 
 TEST_CASE("umad: an interrupted read takes no message") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent(kPerf, 0, {kGet}) == 0);
@@ -94,7 +90,6 @@ TEST_CASE("umad: an interrupted read takes no message") {
 }
 
 TEST_CASE("umad: an answer in segments is one message, with the length of its data") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   program.enable_pkey();
@@ -116,7 +111,6 @@ TEST_CASE("umad: an answer in segments is one message, with the length of its da
 }
 
 TEST_CASE("umad: a long request is sent by RMPP if the agent has it") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent(kSubnAdm, 1) == 0);
@@ -133,7 +127,6 @@ TEST_CASE("umad: a long request is sent by RMPP if the agent has it") {
 }
 
 TEST_CASE("umad: the RMPP header of a single MAD is cleared if the agent has RMPP") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent(kSubnAdm, 1) == 0);
@@ -150,7 +143,6 @@ TEST_CASE("umad: the RMPP header of a single MAD is cleared if the agent has RMP
 }
 
 TEST_CASE("umad: unsolicited MADs may fill half of the queue, and answers the other half") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent(kPerf, 0, {kGet}) == 0);
@@ -178,7 +170,6 @@ TEST_CASE("umad: unsolicited MADs may fill half of the queue, and answers the ot
 }
 
 TEST_CASE("umad: requests whose end is not read are bounded") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent(kPerf) == 0);
@@ -195,7 +186,6 @@ TEST_CASE("umad: requests whose end is not read are bounded") {
 }
 
 TEST_CASE("umad: messages under way are limited to 16 MiB per open file, 256 MiB per port") {
-  NEEDS_IO_URING();
   UmadRig rig;
   constexpr size_t kOctets = 64 << 10;
   const std::pair<size_t, long> full{UmadRoom::kSendOctets / kOctets, -ENOMEM};
@@ -223,7 +213,6 @@ TEST_CASE("umad: messages under way are limited to 16 MiB per open file, 256 MiB
 }
 
 TEST_CASE("umad: a user who sends as much as possible leaves room for the next one and root") {
-  NEEDS_IO_URING();
   UmadRig rig;
   constexpr size_t kOctets = 64 << 10;
   std::vector<std::unique_ptr<Program>> programs;
@@ -265,7 +254,6 @@ TEST_CASE("umad: a user who does not read leaves room for the next one and root"
 }
 
 TEST_CASE("umad: a user has a share of the open files, and leaves some to the next one and root") {
-  NEEDS_IO_URING();
   UmadRig rig;
   std::vector<std::unique_ptr<OpenFile>> open;
   auto take_all = [&](uid_t uid) {
@@ -284,7 +272,6 @@ TEST_CASE("umad: a user has a share of the open files, and leaves some to the ne
 }
 
 TEST_CASE("umad: an answer to a removed agent frees the place of its request") {
-  NEEDS_IO_URING();
   UmadRig rig;
   auto room = std::make_shared<UmadRoom>(std::make_shared<UmadShares>(), UmadRoom::User{});
   UmadClient client(
@@ -299,7 +286,6 @@ TEST_CASE("umad: an answer to a removed agent frees the place of its request") {
 }
 
 TEST_CASE("umad: ended requests free their places, however they ended") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent(kPerf) == 0);
@@ -324,7 +310,6 @@ TEST_CASE("umad: ended requests free their places, however they ended") {
 }
 
 TEST_CASE("umad: closing a file removes its agents and their requests") {
-  NEEDS_IO_URING();
   UmadRig rig;
   rig.port.configure_limiter({MadSemantics::kDoc, 2, 2, 20});
   for (int i = 0; i < 100; ++i) {
@@ -343,7 +328,6 @@ TEST_CASE("umad: closing a file removes its agents and their requests") {
 }
 
 TEST_CASE("umad: a removed agent drops its requests, and others keep theirs") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program program(rig);
   REQUIRE(program.agent() == 0);
@@ -361,7 +345,6 @@ TEST_CASE("umad: a removed agent drops its requests, and others keep theirs") {
 }
 
 TEST_CASE("umad: removing a device ends everything with ENODEV, and wakes waiting programs") {
-  NEEDS_IO_URING();
   UmadRig rig;
   Program reads(rig), polls(rig), closed(rig);
   REQUIRE(reads.agent(kPerf, 0, {kGet}) == 0);

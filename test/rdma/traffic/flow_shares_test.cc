@@ -4,7 +4,6 @@
 #include <csignal>
 
 #include "test/rdma/traffic/flow_mount.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -51,7 +50,6 @@ class Gang {
 }  // namespace
 
 TEST_CASE("flow shares: the flows of an address are limited, and ended ones make room") {
-  NEEDS_IO_URING();
   Mount far(20);
   Gang one(far, 21), other(far, 22);
   for (size_t i = 0; i < FlowShares::kOfAddress.flows; ++i) {
@@ -76,7 +74,6 @@ TEST_CASE("flow shares: the flows of an address are limited, and ended ones make
 }
 
 TEST_CASE("flow shares: the queue pairs and the memory of an address are limited") {
-  NEEDS_IO_URING();
   Mount far(26);
   Gang one(far, 27), other(far, 28);
   REQUIRE(one.say(offer("a", {{"qps", pairs(1000)}})).starts_with("ready "));
@@ -98,7 +95,6 @@ TEST_CASE("flow shares: the queue pairs and the memory of an address are limited
 }
 
 TEST_CASE("flow shares: an awaited flow counts, and no stranger's flow keeps it out") {
-  NEEDS_IO_URING();
   Mount far(29);
   Gang one(far, 30);
   REQUIRE(far.start("w accept mb_0 from=" + one.from()) == 0);
@@ -114,7 +110,6 @@ TEST_CASE("flow shares: an awaited flow counts, and no stranger's flow keeps it 
 }
 
 TEST_CASE("flow shares: a flood of connections ends only those of its own address") {
-  NEEDS_IO_URING();
   Mount far(31);
   Gang crowd(far, 32), early(far, 33), flood(far, 34);
   for (int i = 0; i < 20; ++i) crowd.join();
@@ -128,7 +123,6 @@ TEST_CASE("flow shares: a flood of connections ends only those of its own addres
 }
 
 TEST_CASE("rendezvous: the peer learns why an output cannot be written, but not its path") {
-  NEEDS_IO_URING();
   std::string out = "/tmp/rocefs-exchange-XXXXXX", in = out;
   Fd made(::mkstemp(out.data())), source(::mkstemp(in.data()));
   REQUIRE(made);

@@ -2,7 +2,6 @@
 // ends.
 #include "rdma/traffic/rendezvous_message.h"
 #include "test/rdma/traffic/flow_mount.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -75,7 +74,6 @@ TEST_CASE("traffic: lines with an address, and accept, have their own rules") {
 }
 
 TEST_CASE("traffic: every kind of flow reaches another mount, and both ends report the same") {
-  NEEDS_IO_URING();
   Mount near(2), far(3);
   for (const std::string op : {"write", "send", "read", "atomic", "atomic-write", "uc", "ud"}) {
     INFO(op);
@@ -101,7 +99,6 @@ TEST_CASE("traffic: every kind of flow reaches another mount, and both ends repo
 }
 
 TEST_CASE("traffic: a file is taken only by a waiting flow, which decides where it is written") {
-  NEEDS_IO_URING();
   Mount near(4), far(5);
   std::string directory = "/tmp/rocefs-exchange-XXXXXX";
   REQUIRE(::mkdtemp(directory.data()));
@@ -164,7 +161,6 @@ TEST_CASE("traffic: a file is taken only by a waiting flow, which decides where 
 }
 
 TEST_CASE("traffic: a waiting flow needs an address on an uplink, and has taken no time") {
-  NEEDS_IO_URING();
   Mount mount(8);
   REQUIRE(mount.start("f accept mb_0") == 0);
   CHECK(mount.show("f/state") == "waiting");
@@ -174,7 +170,6 @@ TEST_CASE("traffic: a waiting flow needs an address on an uplink, and has taken 
 }
 
 TEST_CASE("traffic: an end that is stopped or disappears ends the other end") {
-  NEEDS_IO_URING();
   Mount near(6);
   auto far = std::make_unique<Mount>(7);
   auto begin = [&](Mount& from, Mount& to) {
@@ -207,7 +202,6 @@ TEST_CASE("traffic: an end that is stopped or disappears ends the other end") {
 }
 
 TEST_CASE("traffic: an offer that arrives while its flow is being stopped starts nothing") {
-  NEEDS_IO_URING();
   Mount far(16);
   REQUIRE(far.start("s accept mb_0") == 0);
   std::promise<void> busy, free;
@@ -237,7 +231,6 @@ TEST_CASE("traffic: an offer that arrives while its flow is being stopped starts
 }
 
 TEST_CASE("rendezvous: silent, malformed and endless lines are refused, and other flows continue") {
-  NEEDS_IO_URING();
   Mount near(8), far(9);
   auto answer = [&](const std::string& said) {
     Stranger stranger(far.address);
@@ -275,7 +268,6 @@ TEST_CASE("rendezvous: silent, malformed and endless lines are refused, and othe
 }
 
 TEST_CASE("rendezvous: an impossible offer is refused and leaves nothing behind") {
-  NEEDS_IO_URING();
   Mount near(12), far(13);
   auto offer = [](const std::string& op, const std::string& mtu) {
     return fmt::format(
@@ -303,7 +295,6 @@ TEST_CASE("rendezvous: an impossible offer is refused and leaves nothing behind"
 }
 
 TEST_CASE("rendezvous: an offer whose connection ends before it is ready leaves nothing behind") {
-  NEEDS_IO_URING();
   Mount near(14), far(15);
   std::string many = "qps=300:1";
   for (int i = 1; i < 1000; ++i) many += fmt::format(",{}:1", 300 + i);  // takes many turns
@@ -339,7 +330,6 @@ TEST_CASE("rendezvous: an offer whose connection ends before it is ready leaves 
 }
 
 TEST_CASE("rendezvous: an impossible flow is refused at once") {
-  NEEDS_IO_URING();
   Mount near(10), far(11);
   CHECK(near.start(fmt::format("f write mb_1 {}", far.address)) == EADDRNOTAVAIL);
   CHECK(near.start("f write mb_0 2001:db8::1") == EADDRNOTAVAIL);

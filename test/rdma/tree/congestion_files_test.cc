@@ -6,7 +6,6 @@
 #include "core/tree/knob_file.h"
 #include "core/tree/knob_transaction.h"
 #include "test/rdma/congested.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -50,7 +49,6 @@ struct TakesWindows final : WindowController {
 }  // namespace
 
 TEST_CASE("ecn files: K must be greater than N, and a refusal names both") {
-  NEEDS_IO_URING();
   Files files;
   CHECK(files.cat("net/ecn/roce_np/min_time_between_cnps") == "50\n");
   CHECK(files.cat("net/ecn/roce_rp/dce_tcp_rtt") == "55\n");
@@ -67,7 +65,6 @@ TEST_CASE("ecn files: K must be greater than N, and a refusal names both") {
 }
 
 TEST_CASE("ecn files: NP is on and RP off for every priority, and each can be set alone") {
-  NEEDS_IO_URING();
   Files files;
   for (int i = 0; i < 8; ++i) {
     std::string np = fmt::format("net/ecn/roce_np/enable/{}", i);
@@ -86,7 +83,6 @@ TEST_CASE("ecn files: NP is on and RP off for every priority, and each can be se
 
 TEST_CASE(
     "cfr files: while the windows are owned, enable is 0 and EBUSY, and saved keeps the setting") {
-  NEEDS_IO_URING();
   Files files;
   Cfr& cfr = files.world.device("mb_0").cfr();
   CHECK(files.cat("dev/cfr/enable") == "0\n");
@@ -117,7 +113,6 @@ TEST_CASE(
 }
 
 TEST_CASE("tc files: a traffic class is shown as in OFED, and what is shown can be stored") {
-  NEEDS_IO_URING();
   Files files;
   const char* path = "dev/tc/1/traffic_class";
   ClassOverride& override_of = files.world.device("mb_0").port().class_override();
@@ -159,7 +154,6 @@ TEST_CASE("tc files: a traffic class is shown as in OFED, and what is shown can 
 }
 
 TEST_CASE("tc files: rules for destinations and the class for all are kept side by side") {
-  NEEDS_IO_URING();
   Files files;
   const std::string path = "dev/tc/1/traffic_class";
   struct Row {

@@ -5,12 +5,10 @@
 
 #include "core/config/topology_shapes.h"
 #include "rdma/tree/files.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 
 TEST_CASE("link knobs: two threads that want the knobs of a link at once get the same ones") {
-  NEEDS_IO_URING();
   PollLoop loop;
   auto engine = std::move(*Engine::create({ClockMode::kVirtual, 1, 0, nullptr}, loop));
   Shape shape;
@@ -33,7 +31,6 @@ TEST_CASE("link knobs: two threads that want the knobs of a link at once get the
 }
 
 TEST_CASE("link knobs: they begin with the link's initial parameters, whatever they are now") {
-  NEEDS_IO_URING();
   PollLoop loop;
   auto engine = std::move(*Engine::create({ClockMode::kVirtual, 1, 0, nullptr}, loop));
   Topology topology = default_topology();

@@ -1,5 +1,6 @@
 // Conversations between two kernels' Soft-RoCE drivers, replayed: one end comes from the capture,
 // the other is an engine with an uplink.
+#include "test/each_loop.h"
 #include "test/rdma/uplink/own_network.h"
 #include "test/rdma/uplink/replayed.h"
 #include "test/skip.h"
@@ -52,7 +53,7 @@ void hold_conversations(const std::vector<Bytes>& golden, Host& host, const Ip& 
 }  // namespace
 
 TEST_CASE("uplink: each end of Soft-RoCE's conversations is answered as Soft-RoCE answered it") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   std::vector<Bytes> golden = golden_packets();
   Host host(loopback_address(22));
   Peer peer(ip_of(loopback_address(23)), host.gid());
@@ -61,7 +62,7 @@ TEST_CASE("uplink: each end of Soft-RoCE's conversations is answered as Soft-RoC
 }
 
 TEST_CASE("uplink: the same conversations work over IPv6, in a network namespace") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   OwnNetwork network({"fd00:22::11", "fd00:22::12"});
   if (!network.ready()) skip("only root makes a network namespace");
   std::vector<Bytes> golden = golden_packets();
@@ -173,7 +174,7 @@ Bytes payload_of(const std::vector<Bytes>& golden, size_t first, size_t last) {
 }  // namespace
 
 TEST_CASE("uplink: a packet that Soft-RoCE loses gets one NAK, and no other until it arrives") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   std::vector<Bytes> golden = golden_packets();
   bool selective = GENERATE(false, true);
   Scene scene(golden, kWrite, selective);
@@ -191,7 +192,7 @@ TEST_CASE("uplink: a packet that Soft-RoCE loses gets one NAK, and no other unti
 }
 
 TEST_CASE("uplink: retransmissions of Soft-RoCE are answered again and not executed again") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   std::vector<Bytes> golden = golden_packets();
   SECTION("WRITE: the newest PSN") {
     Scene scene(golden, 26);  // 64 octets, PSN 1107398; the one of 4100 octets follows
@@ -247,7 +248,7 @@ TEST_CASE("uplink: retransmissions of Soft-RoCE are answered again and not execu
 }
 
 TEST_CASE("uplink: after a sequence NAK of Soft-RoCE a message continues in its middle") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   std::vector<Bytes> golden = golden_packets();
   bool selective = GENERATE(false, true);
   Scene scene(golden, kWrite, selective);
@@ -267,7 +268,7 @@ TEST_CASE("uplink: after a sequence NAK of Soft-RoCE a message continues in its 
 }
 
 TEST_CASE("uplink: a READ that Soft-RoCE answers in part is requested for its rest") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   std::vector<Bytes> golden = golden_packets();
   bool selective = GENERATE(false, true);
   Scene scene(golden, kRead, selective);

@@ -1,4 +1,4 @@
-// A sender of UDP datagrams with its ring, and packets for it.
+// A sender of UDP datagrams with its I/O, and packets for it.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,7 @@
 namespace rocefs::test {
 
 struct Sending {
-  std::unique_ptr<IoRing> ring = std::move(*IoRing::create(256));
+  std::unique_ptr<CoreIo> io = std::move(choose_io(*wanted_io(), 256)->io);
   Outstanding outstanding;
   PacketPool pool{outstanding};
   Scheduler scheduler;
@@ -26,9 +26,9 @@ struct Sending {
   std::unique_ptr<UdpSender> sender;
 
   Sending() {
-    ring->enable();
+    io->enable();
     sender = std::make_unique<UdpSender>(
-        UdpSender::Parts{*ring, scheduler, counters, stale, [this] { return scheduler.now(); },
+        UdpSender::Parts{*io, scheduler, counters, stale, [this] { return scheduler.now(); },
                          [this](bool full) {
                            if (told.empty() || told.back() != full) told.push_back(full);
                          },
@@ -50,7 +50,7 @@ struct Sending {
   }
   void run() {
     scheduler.run_until(scheduler.now());
-    ring->poll();
+    io->poll();
   }
 };
 

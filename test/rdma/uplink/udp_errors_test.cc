@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/base/fd.h"
+#include "test/each_loop.h"
 #include "test/rdma/uplink/own_network.h"
 #include "test/rdma/uplink/sending.h"
 #include "test/skip.h"
@@ -53,7 +54,7 @@ void tell(const Ip& from, const Ip& to, uint16_t source_port, uint8_t code, uint
 }  // namespace
 
 TEST_CASE("udp sender: each reason why the kernel does not send has its counter") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   OwnNetwork network;
   if (!network.ready()) skip("only root makes a network namespace");
   REQUIRE(
@@ -91,7 +92,7 @@ TEST_CASE("udp sender: each reason why the kernel does not send has its counter"
 }
 
 TEST_CASE("udp sender: ICMP errors for earlier packets are counted, and lose no packet") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   OwnNetwork network;
   if (!network.ready()) skip("only root makes a network namespace");
   Sending all;

@@ -10,9 +10,9 @@
 #include <cstdlib>
 
 #include "rdma/wire/ip_text.h"
+#include "test/each_loop.h"
 #include "test/rdma/uplink/sending.h"
 #include "test/rdma/uplink/uplinked.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -111,7 +111,7 @@ TEST_CASE("udp sockets: without free descriptors idle sockets are closed for oth
 }
 
 TEST_CASE("udp sender: excess packets wait, the cable is told, and all arrive in order") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Sending all;
   auto receiver = open_udp({loopback(23), wire::kRocePort}, UdpUse::kReceive);
   REQUIRE(receiver);
@@ -172,7 +172,7 @@ TEST_CASE("udp sender: excess packets wait, the cable is told, and all arrive in
 
 TEST_CASE(
     "udp sender: with gso packets are batched where they may be, and each is valid by itself") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Sending all;
   all.sender->set_gso(true);
   auto receiver = open_udp({loopback(25), wire::kRocePort}, UdpUse::kReceive);
@@ -241,7 +241,7 @@ TEST_CASE(
 }
 
 TEST_CASE("udp sender: with gso a queue pair's packets keep their order across its source ports") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Sending all;
   all.sender->set_gso(true);
   auto receiver = open_udp({loopback(27), wire::kRocePort}, UdpUse::kReceive);
@@ -287,7 +287,7 @@ TEST_CASE("udp sender: with gso a queue pair's packets keep their order across i
 }
 
 TEST_CASE("udp sender: a socket without buffer space holds back only its own packets, in order") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   // In a separate network, with a neighbour that does not answer: the kernel keeps the packets to
   // it. The network ends with the thread.
   bool made = false;

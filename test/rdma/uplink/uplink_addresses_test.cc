@@ -2,6 +2,7 @@
 #include "rdma/uplink/uplink_addresses.h"
 #include "rdma/uplink/interface.h"
 
+#include "test/each_loop.h"
 #include "test/rdma/uplink/own_network.h"
 #include "test/rdma/uplink/uplinked.h"
 #include "test/skip.h"
@@ -40,7 +41,7 @@ void write_across(Host& from, Host& to) {
 }  // namespace
 
 TEST_CASE("uplink addresses: a port is down while its interface is down, and traffic waits") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   OwnNetwork network;
   if (!network.ready()) skip("only root makes a network namespace");
   Wire wire;
@@ -68,7 +69,7 @@ TEST_CASE("uplink addresses: a port is down while its interface is down, and tra
 }
 
 TEST_CASE("uplink addresses: a port's MTU follows its interface, up to its own limit") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   OwnNetwork network({}, 1500);
   if (!network.ready()) skip("only root makes a network namespace");
   Wire wire;
@@ -101,7 +102,7 @@ TEST_CASE("uplink addresses: a port's MTU follows its interface, up to its own l
 }
 
 TEST_CASE("uplink addresses: an address under duplicate detection is waited for") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   OwnNetwork network({"fd00:77::2"});
   if (!network.ready()) skip("only root makes a network namespace");
   // The kernel asks the neighbours for a while, on an interface that may have some.
@@ -127,7 +128,7 @@ TEST_CASE("uplink addresses: an address under duplicate detection is waited for"
 }
 
 TEST_CASE("uplink addresses: a socket that fails to receive takes the port down and is replaced") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Wire wire;
   Host& near = wire.near;
   near.run_control();

@@ -1,10 +1,10 @@
 // Two hosts with a router between them that marks, loses and reorders.
 #include <arpa/inet.h>
 
+#include "test/each_loop.h"
 #include "test/rdma/congested.h"
 #include "test/rdma/uplink/relay.h"
 #include "test/rdma/uplink/uplinked.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -31,7 +31,7 @@ struct Routed {
 }  // namespace
 
 TEST_CASE("uplink: a mark from the network is answered by a CNP over the wire, which is obeyed") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Relay::Odds odds;
   odds.mark = true;
   Routed routed(odds);
@@ -56,7 +56,7 @@ TEST_CASE("uplink: a mark from the network is answered by a CNP over the wire, w
 }
 
 TEST_CASE("uplink: loss, duplicates and reordering on the way lose and duplicate nothing") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   QpAttributes attributes;
   attributes.timeout = 13;  // 34 ms; eight of them are longer than a thread goes without a CPU
   attributes.retry_count = 7;
@@ -82,7 +82,7 @@ TEST_CASE("uplink: loss, duplicates and reordering on the way lose and duplicate
 }
 
 TEST_CASE("uplink: a peer that stops answering ends a request after its retries") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   QpAttributes attributes;
   attributes.timeout = 11;
   attributes.retry_count = 2;

@@ -2,6 +2,7 @@
 // addressed to accepts valid packets afterwards, and the traffic of others continues.
 #include <netinet/udp.h>
 
+#include "test/each_loop.h"
 #include "test/rdma/uplink/own_network.h"
 #include "test/rdma/uplink/replayed.h"
 #include "test/skip.h"
@@ -143,7 +144,7 @@ bool reaches(const Counter& counter, uint64_t wanted) {
 }  // namespace
 
 TEST_CASE("uplink: each invalid packet is counted and affects nobody else") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Street street;
   Bytes zeros(16), sixteen(16, 0xab);
   street.victim->put(End::kTargets, zeros);
@@ -173,7 +174,7 @@ TEST_CASE("uplink: each invalid packet is counted and affects nobody else") {
 }
 
 TEST_CASE("uplink: a payload above the path MTU ends only its own connection") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Street street;
   street.begin_traffic();
   Spoken jumbo = street.right();
@@ -189,7 +190,7 @@ TEST_CASE("uplink: a payload above the path MTU ends only its own connection") {
 }
 
 TEST_CASE("uplink: a flood of small datagrams is counted, and other traffic stays right") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Street street;
   UplinkCounters& counters = street.far.uplink().counters();
   auto out = open_udp({ip_of(loopback_address(36)), 0}, UdpUse::kSend);
@@ -227,7 +228,7 @@ TEST_CASE("uplink: a flood of small datagrams is counted, and other traffic stay
 }
 
 TEST_CASE("uplink: a fragmented datagram is dropped") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   OwnNetwork network({}, 1500);
   if (!network.ready()) skip("only root makes a network namespace");
   Street street;
@@ -269,7 +270,7 @@ struct Sender {
 }  // namespace
 
 TEST_CASE("uplink: datagrams that the kernel drops are counted exactly") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Street street;
   Sender sender{street};
   UplinkCounters& counters = street.far.uplink().counters();
@@ -291,7 +292,7 @@ TEST_CASE("uplink: datagrams that the kernel drops are counted exactly") {
 }
 
 TEST_CASE("uplink: a limited number of packets waits for a slow cable, and the rest is lost") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Street street;
   Sender sender{street};
   UplinkCounters& counters = street.far.uplink().counters();
@@ -312,7 +313,7 @@ TEST_CASE("uplink: a limited number of packets waits for a slow cable, and the r
 }
 
 TEST_CASE("uplink: datagrams that are too long are detected in a batch, too") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Street street;
   Sender sender{street};
   UplinkCounters& counters = street.far.uplink().counters();

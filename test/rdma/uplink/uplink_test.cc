@@ -3,9 +3,9 @@
 
 #include "rdma/cc/cnp.h"
 #include "rdma/fabric/injector.h"
+#include "test/each_loop.h"
 #include "test/rdma/congested.h"
 #include "test/rdma/uplink/uplinked.h"
-#include "test/skip.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -51,7 +51,7 @@ TEST_CASE("uplink: unknown destinations leave by the nearest uplink, and the res
 }
 
 TEST_CASE("uplink: packets leave without options, and events tell octets alone") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Wire wire;
   WindowTaker owner;
   constexpr uint32_t kLength = 100'000;
@@ -79,7 +79,7 @@ TEST_CASE("uplink: packets leave without options, and events tell octets alone")
 }
 
 TEST_CASE("uplink: WRITE, READ, SEND and atomics cross the kernel's network both ways") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Wire wire;
   constexpr uint32_t kHalf = Host::kArea / 2, kLength = 300'001;
   for (auto [from, to] : {std::pair{&wire.near, &wire.far}, std::pair{&wire.far, &wire.near}}) {
@@ -122,7 +122,7 @@ TEST_CASE("uplink: WRITE, READ, SEND and atomics cross the kernel's network both
 }
 
 TEST_CASE("uplink: with gso at one or at both ends the same data arrives") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Wire wire;
   constexpr uint32_t kHalf = Host::kArea / 2, kLength = 400'001;
   auto gso = [](Host& host, bool wanted) {
@@ -184,7 +184,7 @@ TEST_CASE("uplink: with gso at one or at both ends the same data arrives") {
 }
 
 TEST_CASE("uplink: the cable is paused while the kernel has enough to send") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Host host(loopback_address(7));
   constexpr unsigned kPackets = 2000;
   uint64_t paused = 0;
@@ -221,7 +221,7 @@ TEST_CASE("uplink: the cable is paused while the kernel has enough to send") {
 }
 
 TEST_CASE("uplink: a payload whose region has gone is not sent, and is counted") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Wire wire;
   Host& near = wire.near;
   near.on_core([&] {
@@ -235,7 +235,7 @@ TEST_CASE("uplink: a payload whose region has gone is not sent, and is counted")
 }
 
 TEST_CASE("uplink: a start that fails gives the reason") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   struct Row {
     ClockMode mode;
     std::string address;
@@ -268,7 +268,7 @@ TEST_CASE("uplink: a start that fails gives the reason") {
 }
 
 TEST_CASE("uplink: packets from strangers are counted, and do not disturb a connection") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   Wire wire;
   auto stranger = open_udp({mapped_ipv4({127, 0, 0, 1}), 0}, UdpUse::kSend);
   REQUIRE(stranger);
@@ -296,7 +296,7 @@ TEST_CASE("uplink: packets from strangers are counted, and do not disturb a conn
 }
 
 TEST_CASE("uplink: a successor continues without its port, and binds it when it is free") {
-  NEEDS_IO_URING();
+  ON_EACH_LOOP();
   SavedAddresses saved{};
   { Host earlier(loopback_address(43), Uplink::At::kStart, &saved); }
   Host peer(loopback_address(42));

@@ -126,7 +126,6 @@ umad::Header header_of(const char* buffer) {
 
 TEST_CASE("umad: mounted, a program writes a request, and polls for and reads the answer") {
   NEEDS_FUSE();
-  NEEDS_IO_URING();
   WithUmad umad;
   CHECK(umad.add_agent() == 0);
   CHECK(umad.send(kGet, 0) == 64 + 256);
@@ -143,7 +142,6 @@ TEST_CASE("umad: mounted, a program writes a request, and polls for and reads th
 
 TEST_CASE("umad: mounted, a long answer shows its length with ENOSPC, and can be read again") {
   NEEDS_FUSE();
-  NEEDS_IO_URING();
   WithUmad umad;
   umad.add_agent(1);
   for (bool waits : {true, false}) {
@@ -163,7 +161,6 @@ TEST_CASE("umad: mounted, a long answer shows its length with ENOSPC, and can be
 
 TEST_CASE("umad: mounted, an answer above FUSE's largest transfer is one read(2)") {
   NEEDS_FUSE();
-  NEEDS_IO_URING();
   WithUmad umad;
   umad.add_agent(1);
   constexpr uint32_t kLength = 700'000;
@@ -185,7 +182,6 @@ TEST_CASE("umad: mounted, an answer above FUSE's largest transfer is one read(2)
 
 TEST_CASE("umad: mounted, killed programs leave no requests at the port") {
   NEEDS_FUSE();
-  NEEDS_IO_URING();
   WithUmad umad;
   for (int i = 0; i < 20; ++i) {
     pid_t pid = ::fork();
@@ -214,7 +210,6 @@ TEST_CASE("umad: mounted, killed programs leave no requests at the port") {
 
 TEST_CASE("umad: mounted, removing the device ends reads and polls") {
   NEEDS_FUSE();
-  NEEDS_IO_URING();
   WithUmad umad;
   umad.add_agent();
   int other = umad.open();
