@@ -120,7 +120,7 @@ same "limits" "$(tags libmango.3 LIMITS | xargs)" "$(grep -oE '^#define MANGO_PC
 same "environment of mango-ctl" "$(tags mango-ctl.1 ENVIRONMENT | tr -d , | xargs)" \
   "$(grep -rhoE '(getenv|environment)\("[A-Z_]+"\)' tools/mango-ctl | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
 same "environment" "$(for page in rocefs.1 rocefs-enter.1 rocefs-host.1 rocefs-run.1 libmango.3; do tags $page ENVIRONMENT; done | tr -d , | xargs)" \
-  "$(grep -rhoE '(getenv|taken)\("[A-Z_]+"\)|ROCEFS_TRUST_VARIABLE "[A-Z_]+"' tools/rocefs pcc rdma | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
+  "$(grep -rhoE '(getenv|taken)\("[A-Z_]+"\)|ROCEFS_TRUST_VARIABLE "[A-Z_]+"' tools/rocefs pcc rdma core | grep -oE '"[A-Z_]+"' | tr -d '"' | xargs)"
 
 test_case "the examples are accepted"
 example libmango.3 EXAMPLES >"$dir/example.c"

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/loop/io_choice.h"
 #include "fs/mount_point.h"
 #include "fs/mount_watch.h"
 #include "fs/session.h"
@@ -111,6 +112,7 @@ class Daemon::Impl {
   std::optional<Failure> choose_clock(const Options& options);
   Engine::Options engine_options() const;
   void attach_journal();
+  void log_loop();
   std::optional<Failure> mount(const Options& options);
   Result<void> take_over();
   void save_clock();
@@ -172,6 +174,7 @@ std::variant<std::unique_ptr<Daemon>, Failure> Daemon::create(const Options& opt
 }
 
 std::optional<Failure> Daemon::Impl::build(const Options& options) {
+  if (auto wanted = wanted_io(); !wanted) return Failure{2, wanted.error().reason};
   if (std::optional<Failure> failed = choose_clock(options)) return failed;
   if (takes_over_) {
     from_.journal.recover();
@@ -286,6 +289,13 @@ void Daemon::Impl::attach_journal() {
       from_.journal.stage(saved_.host_modes, instance_->pcc().host_modes());
   });
   keeper_->watch();
+  log_loop();
+}
+
+void Daemon::Impl::log_loop() {
+  Engine& engine = instance_->engine();
+  if (engine.io_kind() == IoKind::kIoUring) return;
+  log(LogLevel::kInfo, fmt::format("packet core: poll loop: {}", engine.why_poll()));
 }
 
 void Daemon::Impl::save_clock() {

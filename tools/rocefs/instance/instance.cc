@@ -123,6 +123,10 @@ void Instance::add_files(std::function<void()> drop_clients) {
   tree_->add_file(debug + "/version", constant(kVersion, "version of rocefs"));
   tree_->add_file(debug + "/seed", constant(fmt::format("{}", options_.seed),
                                             "the seed of all random choices of this mount"));
+  tree_->add_file(debug + "/loop",
+                  constant(std::string(name(engine_->io_kind())),
+                           "the packet core's input and output: io_uring, or poll where io_uring "
+                           "may not be used, which dmesg explains"));
   dmesg_.add_files(*tree_, debug, *engine_);
   add_set_file(*tree_, debug, *engine_);
   capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *files_,

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/base/text.h"
+#include "core/loop/io_choice.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/sim/output_files.h"
 #include "tools/rocefs/sim/runner.h"
@@ -100,6 +101,9 @@ int simulate(int argc, char** argv) {
   if (options->help) {
     std::fputs(kSimUsage, stdout);
     return finish_output(0);
+  }
+  if (auto wanted = wanted_io(); !wanted) {
+    return print_failure({kUsageError, wanted.error().reason});
   }
   Config config;
   if (!options->collect) {
