@@ -32,8 +32,9 @@ std::unique_ptr<TwoNetworks> TwoNetworks::make() {
     two->enter(host);
     made = made && done(fmt::format("ip addr add 10.9.0.{0}/24 dev veth0 && "
                                     "ip addr add 10.9.0.1{0}/24 dev veth0 && "
+                                    "ip addr add 10.9.0.{1}/24 dev veth0 && "
                                     "ip link set veth0 up && ip link set lo up",
-                                    host));
+                                    host, host + 2));
   }
   return made ? std::move(two) : nullptr;
 }

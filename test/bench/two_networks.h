@@ -10,7 +10,7 @@ namespace rocefs::bench {
 
 class TwoNetworks {
  public:
-  // MTU 4200; 10.9.0.1 and 10.9.0.11 in the first, 10.9.0.2 and 10.9.0.12 in the second. Null
+  // MTU 4200; 10.9.0.1, .3 and .11 in the first, 10.9.0.2, .4 and .12 in the second. Null
   // without the privilege: it takes root, if only that of a user namespace.
   static std::unique_ptr<TwoNetworks> make();
   ~TwoNetworks();

@@ -1,5 +1,5 @@
 // Two engines in two network namespaces joined by veth, compared with two threads there that only
-// send and receive datagrams of the same size, with the same sockets and rings. Neither has more
+// send and receive datagrams of the same size, with the same sockets and I/O. Neither has more
 // than a window's packets in flight: none are lost. Each side has a CPU of its own: placement by
 // the scheduler changes either's figure by a factor of two.
 #include <fmt/format.h>
@@ -50,8 +50,10 @@ void pin_to(unsigned host) {
 class Machine {
  public:
   // In the network of the calling thread.
-  Machine(unsigned host, bool gso) {
-    auto created = Engine::create({}, loop_);
+  Machine(unsigned host, bool gso, IoKind kind) {
+    Engine::Options options;
+    options.io = kind;
+    auto created = Engine::create(options, loop_);
     require(bool(created), "io_uring is forbidden here");
     engine_ = std::move(*created);
     Topology topology = *uplink_topology(address_text(host));
@@ -164,14 +166,14 @@ class Machine {
   std::promise<void> finished_;
 };
 
-// A thread's ring and sockets, with room for a window of messages.
+// A thread's I/O and sockets, with room for a window of messages.
 class Bare final : DatagramListener {
  public:
   // In the network of the calling thread.
   Bare(unsigned host, bool gso) : gso_(gso) {
-    auto ring = IoRing::create(256);
-    require(bool(ring), "io_uring is forbidden here");
-    ring_ = std::move(*ring);
+    auto chosen = choose_io(IoKind::kIoUring, 256);
+    require(bool(chosen), "io_uring is forbidden here");
+    io_ = std::move(chosen->io);
     auto in = open_udp(address(host), UdpUse::kReceive);
     auto out = open_udp({address(host).ip, 0xc000}, UdpUse::kSend);
     require(in && out, "no socket");
@@ -183,13 +185,13 @@ class Bare final : DatagramListener {
     (void)::setsockopt(out_.get(), SOL_SOCKET, SO_NO_CHECK, &off, sizeof on);
   }
   void begin() {
-    ring_->enable();
-    ring_->receive_messages(in_.get(), gso_ ? 16 : 64, gso_ ? 65'535 : kMaxDatagram, *this);
+    io_->enable();
+    io_->receive_messages(in_.get(), gso_ ? 16 : 64, gso_ ? 65'535 : kMaxDatagram, *this);
   }
   // The address is free for others.
   void end() {
-    ring_->stop_receiving(in_.get());
-    ring_->poll();
+    io_->stop_receiving(in_.get());
+    io_->poll();
   }
   // Sends one datagram, or several for the kernel to segment.
   void send(unsigned host, size_t length, size_t count = 1) {
@@ -199,12 +201,12 @@ class Bare final : DatagramListener {
     sending.message.msg_namelen = to_sockaddr(address(host), sending.to);
     sending.part.iov_len = length * count;
     sending.set_segment(count > 1 ? length : 0);
-    ring_->send_message(out_.get(), sending.message, sending);
+    io_->send_message(out_.get(), sending.message, sending);
   }
-  void poll() { ring_->poll(); }
+  void poll() { io_->poll(); }
   void wait() {
-    ring_->wait(kNever);
-    ring_->poll();
+    io_->wait(kNever);
+    io_->poll();
   }
   std::atomic<uint64_t> received_octets{0};
 
@@ -232,14 +234,14 @@ class Bare final : DatagramListener {
     }
   };
   void received(const Datagram& datagram) override {
-    // Copies, as the uplink does, to free the ring's buffer at once.
+    // Copies, as the uplink does, to free the buffer at once.
     std::memcpy(copy_.data(), datagram.payload.data(), datagram.payload.size());
     received_octets.fetch_add(datagram.payload.size(), std::memory_order_release);
   }
   void receiving_ended(int) override {}
 
   const bool gso_;
-  std::unique_ptr<IoRing> ring_;
+  std::unique_ptr<CoreIo> io_;
   Fd in_, out_;
   std::vector<uint8_t> copy_ = std::vector<uint8_t>(65'535);
   std::vector<Sending> sendings_ = std::vector<Sending>(2 * kWindow);
@@ -328,11 +330,12 @@ double bare_turns(const TwoNetworks& networks) {
 struct Machines {
   std::unique_ptr<Machine> near, far;
 
-  Machines(const TwoNetworks& networks, bool gso) {
+  Machines(const TwoNetworks& networks, bool gso, IoKind kind = IoKind::kIoUring) {
+    const unsigned first = kind == IoKind::kPoll ? 3 : 1;
     networks.enter(2);
-    far = std::make_unique<Machine>(2, gso);
+    far = std::make_unique<Machine>(first + 1, gso, kind);
     networks.enter(1);
-    near = std::make_unique<Machine>(1, gso);
+    near = std::make_unique<Machine>(first, gso, kind);
     near->connect(*far);
     far->connect(*near);
     (void)near->write(kMessage, 3 * kQpCount, 16, kQpCount);  // warm, sockets open
@@ -341,12 +344,13 @@ struct Machines {
 
 // The WRITE of 64 KiB, by one queue pair and by many, beside bare datagrams and libfabric.
 void stream(const TwoNetworks& networks, bool gso, Table& table) {
-  Machines machines(networks, gso);
+  Machines machines(networks, gso), polling(networks, gso, IoKind::kPoll);
   Machine& near = *machines.near;
   Rounds ns = interleave(5, {[&] { return near.write(kMessage, messages(gso), 16); },
                              [&] { return bare_stream(networks, gso); },
                              [&] { return near.write(kMessage, messages(gso), 16, kQpCount); },
-                             [&] { return libfabric_write_ns(networks, kMessage, 500); }});
+                             [&] { return libfabric_write_ns(networks, kMessage, 500); },
+                             [&] { return polling.near->write(kMessage, messages(gso), 16); }});
   auto mbps = [&](size_t who) { return fmt::format("{:.0f} MB/s", kMessage / ns[who] * 1e3); };
   auto row = [&](std::string figure, size_t own, size_t other, const char* what, double goal) {
     double ratio = ns.ratio(other, own);
@@ -361,17 +365,24 @@ void stream(const TwoNetworks& networks, bool gso, Table& table) {
     table.push_back({"  beside udp;ofi_rxd", "", "libfabric: not installed", "", ""});
   }
   table.push_back(row("  1,000 queue pairs at random", 2, 0, "one", 0.9));
+  table.push_back(row("  with the poll loop", 4, 0, "io_uring", 0.8));
 }
 
 void turns(const TwoNetworks& networks, Table& table) {
-  Machines machines(networks, false);
-  Rounds ns = interleave(7, {[&] { return machines.near->write(8, kTurns, 1); },
-                             [&] { return bare_turns(networks); }});
+  Machines machines(networks, false), polling(networks, false, IoKind::kPoll);
+  Rounds ns = interleave(
+      7, {[&] { return machines.near->write(8, kTurns, 1); }, [&] { return bare_turns(networks); },
+          [&] { return polling.near->write(8, kTurns, 1); }});
   double ratio = ns.ratio(0, 1);
   table.push_back(
       judged({"uplink: WRITE of 8 B and its ACK over veth", fmt::format("{:.1f} us", ns[0] / 1e3),
               fmt::format("{:.1f} us bare UDP", ns[1] / 1e3), fmt::format("{:.2f}", ratio), ""},
              ratio, Bound::kAtMost, 1.6, ""));
+  double polled = ns.ratio(2, 0);
+  table.push_back(
+      judged({"  with the poll loop", fmt::format("{:.1f} us", ns[2] / 1e3),
+              fmt::format("{:.1f} us io_uring", ns[0] / 1e3), fmt::format("{:.2f}", polled), ""},
+             polled, Bound::kAtMost, 1.3, ""));
 }
 
 // Both machines have a socket for each source port.
