@@ -45,11 +45,18 @@ socket.create_connection(("mb_1", 7000)).sendall(sys.stdin.buffer.read())' <"$di
   [ "$round" = 2 ] || kill_worker
 done
 
-test_case "an idle daemon with an uplink and hosts uses no CPU"
+test_case "an idle daemon with an uplink, hosts and a program that waits uses no CPU"
+needs ibv_rc_pingpong
+needs_provider
 mounted -o uplink="$address"
+needs_enter
 "$ROCEFS" host -m "$mnt" mb_0 true 2>/dev/null || true
 echo "f write mb_0 mb_1 count=100" >"$debug/traffic/start"
 await state_is f "done"
+timeout 30 "$ROCEFS" enter -m "$mnt" -- ibv_rc_pingpong -d mb_0 -g 1 >/dev/null 2>&1 &  # its bell has rung
+program=$!
+at_end kill $program
+await grep -q ' qp ' "$debug/resources"
 timeout 1 tail -f /dev/null || true  # the interfaces of hosts come up
 before=$(ticks)
 timeout 3 tail -f /dev/null || true
