@@ -10,7 +10,8 @@ PREFIX ?= /usr/local
 LIBDIR ?= $(PREFIX)/lib
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
-INSTALLATION = DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' UNITDIR='$(UNITDIR)' ZSHDIR='$(ZSHDIR)' VERSION=$(VERSION) tools/installation
+as_word = '$(subst ','\'',$(1))'
+INSTALLATION = $(foreach name,DESTDIR PREFIX LIBDIR UNITDIR ZSHDIR VERSION,$(name)=$(call as_word,$($(name)))) tools/installation
 CHAOS_MODE ?= asan
 JOBS := $(shell nproc)
 # A line for each step; V=1 shows the commands.

@@ -14,13 +14,29 @@ installation() {  # VERB… [NAME=VALUE…], with the build that is tested
 stage=$dir/stage
 unit=$stage/usr/lib/systemd/system/rocefs@.service
 all_in() { (cd "$1" && find . -mindepth 1 | sort); }
+# Runs lib/installed.bash where the checkout and the build are hidden.
+used_in() {  # PREFIX SPACES…
+  "${@:2}" -- bash "$lib/installed.bash" "$1" "$mnt" "$top" "$(realpath "$ROCEFS_BUILD")" 2>&1
+}
+needs_hiding() {
+  needs pkg-config cc g++
+  [[ $ROCEFS_BUILD != */?san ]] || skip "sanitizers look for their sources"
+}
+completed() {  # WORDS… UNFINISHED: in bash
+  COMP_WORDS=("$ROCEFS" "$@") COMP_CWORD=$#
+  _rocefs
+  printf '%s\n' "${COMPREPLY[@]}" | xargs
+}
+. tools/completions/rocefs.bash
 
 test_case "make tells the script what it is told"
 words=$(make -n install BUILD=/nowhere DESTDIR=/stage PREFIX="/opt/the nic" LIBDIR=/opt/lib64 -o all | tail -n 1)
 for word in "DESTDIR='/stage'" "PREFIX='/opt/the nic'" "LIBDIR='/opt/lib64'" "UNITDIR='/opt/the nic/lib/systemd/system'" \
-  VERSION="$version" "tools/installation install /nowhere"; do
+  VERSION="'$version'" "tools/installation install /nowhere"; do
   [[ $words == *"$word"* ]] || fail "no $word in: $words"
 done
+words=$(make -n install PREFIX="/home/o'neill" -o all | tail -n 1)
+expect "/home/o'neill" "$(bash -c "${words% tools/*} printenv PREFIX")" "a prefix with a quote"
 [[ $(make -n uninstall | tail -n 1) == *"PREFIX='/usr/local'"*"tools/installation remove" ]] || fail "uninstall"
 
 test_case "the files are in their directories, and nobody else may write them"
@@ -51,7 +67,8 @@ for file in usr/lib/some-gnu/{libmango.so,libmango.so.1,pkgconfig/mango.pc} lib/
   [ -e "$dir/multiarch/$file" ] || fail "no $file"
 done
 grep -qx libdir=/usr/lib/some-gnu "$dir/multiarch/usr/lib/some-gnu/pkgconfig/mango.pc" || fail "mango.pc"
-installation remove DESTDIR="$dir/multiarch" PREFIX=/usr
+installation remove DESTDIR="$dir/multiarch" PREFIX=/usr LIBDIR=/usr/lib/some-gnu UNITDIR=/lib/systemd/system \
+  ZSHDIR=/usr/share/zsh/vendor-completions
 expect "" "$(all_in "$dir/multiarch")" "what is left"
 
 test_case "another package's file is not overwritten, and nothing is installed beside it"
@@ -92,18 +109,19 @@ cmp tools/containers/seccomp.json "$dir/newer/usr/share/rocefs/seccomp.json"
 installation remove DESTDIR="$dir/newer" PREFIX=/usr
 expect "" "$(all_in "$dir/newer")" "what is left"
 
+test_case "a manifest of somebody else's making removes nothing outside"
+mkdir -p "$dir/trap/usr/share/rocefs" "$dir/trap/etc"
+echo precious | tee "$dir/trap/etc/passwd" >"$dir/trap/usr/mine"
+mark=$(sha256sum <"$dir/trap/etc/passwd" | cut -d ' ' -f 1)
+for path in /etc/passwd /usr/../etc/passwd /usr/mine; do echo "file $mark $path"; done >"$dir/trap/usr/share/rocefs/manifest"
+said=$(installation remove DESTDIR="$dir/trap" PREFIX=/usr 2>&1)
+expect 2 "$(grep -c 'is below none of PREFIX, LIBDIR, UNITDIR and ZSHDIR, and stays$' <<<"$said")" "what it says: $said"
+expect "precious" "$(cat "$dir/trap/etc/passwd")" "a file outside"
+[ ! -e "$dir/trap/usr/mine" ] || fail "a file inside stays"
+
 test_case "a path that is not absolute is refused"
 said=$(installation install "$ROCEFS_BUILD" PREFIX=prefix 2>&1) && fail "installed into prefix"
 expect "rocefs: 'prefix': an absolute path is wanted" "$said" "what it says"
-
-# Runs lib/installed.bash where the checkout and the build are hidden.
-used_in() {  # PREFIX SPACES…
-  "${@:2}" -- bash "$lib/installed.bash" "$1" "$mnt" "$top" "$(realpath "$ROCEFS_BUILD")" 2>&1
-}
-needs_hiding() {
-  needs pkg-config cc g++
-  [[ $ROCEFS_BUILD != */?san ]] || skip "sanitizers look for their sources"
-}
 
 test_case "what is installed in a prefix of a user works without the checkout, and is removed whole"
 needs_hiding
@@ -134,13 +152,6 @@ LOCAL
 said=$(VERSION=$version unshare -m bash "$dir/local" "$top" "$(realpath "$ROCEFS_BUILD")" "$lib/installed.bash" "$mnt" 2>&1) ||
   fail "$said"
 expect works "$said" "in /usr/local"
-
-completed() {  # WORDS… UNFINISHED: in bash
-  COMP_WORDS=("$ROCEFS" "$@") COMP_CWORD=$#
-  _rocefs
-  printf '%s\n' "${COMPREPLY[@]}" | xargs
-}
-. tools/completions/rocefs.bash
 
 test_case "bash completes commands, options and mount options of rocefs"
 cd "$dir"

@@ -189,11 +189,16 @@ class/infiniband/h{1..8}/pcc/algo = @NAME@
 class/infiniband/h{1..8}/pcc/state = start
 )";
 
+// A path as a makefile's shell takes it.
+std::string shell_word(const std::string& path) {
+  return path.find(' ') == path.npos ? path : "'" + path + "'";
+}
+
 std::string filled(std::string_view text, const std::string& name, const std::string& here) {
   std::string include = include_directory();
-  if (!include.empty()) include = "-I" + include;
+  if (!include.empty()) include = "-I" + shell_word(include);
   std::string library = library_directory();
-  if (!library.empty()) library = fmt::format("-L{0} -Wl,-rpath,{0}", library);
+  if (!library.empty()) library = fmt::format("-L{0} -Wl,-rpath,{0}", shell_word(library));
   std::string out(text);
   for (const auto& [word, value] : {std::pair<std::string, const std::string&>{"@NAME@", name},
                                     {"@HERE@", here},

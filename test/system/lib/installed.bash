@@ -7,6 +7,7 @@ cd /
 for source; do [ ! -e "$source" ] || mount -t tmpfs -o mode=755 none "$source"; done
 scratch=$mnt.scratch
 mkdir -p "$mnt" "$scratch"
+failed="the mount"
 export PATH=$prefix/bin:$PATH HOME=$scratch ROCEFS_MOUNT=$mnt
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 trap 'status=$?; fusermount3 -u "$mnt" 2>/dev/null || umount -l "$mnt" 2>/dev/null || true
@@ -41,6 +42,9 @@ for algorithm in "mb_0 gentle" "mb_1 hpcc"; do
   mango-ctl rdma pcc status ${algorithm% *} >"$scratch/said"
   grep -q "${algorithm#* }" "$scratch/said"
 done
+
+# What `rdma pcc new` makes is built by make, and tested.
+(cd "$scratch" && mango-ctl rdma pcc new fresh >said && cd fresh && make -s >../said 2>&1) || { cat "$scratch/said"; exit 1; }
 
 # A program with libmango is built by pkg-config, whose words a shell reads.
 cat >"$scratch/program.c" <<'C'
