@@ -217,8 +217,12 @@ BENCH_OBJECTS := $(patsubst %.cc,$(BUILD)/%.o,$(wildcard test/bench/*.cc))
 
 ifneq ($(LTO),)
 LDFLAGS += -fno-lto
-$(call objects,$(PACKET_ROOMS)) $(BENCH_OBJECTS): private CXXFLAGS += $(LTO) -ffat-lto-objects
-$(BUILD)/bin/rocefs $(BUILD)/test/rocefs_bench: private LDFLAGS := $(filter-out -fno-lto,$(LDFLAGS)) $(LTO)
+# The compiler would number what it passes on by chance, and two builds would differ.
+$(call objects,$(PACKET_ROOMS)) $(BENCH_OBJECTS): private CXXFLAGS += $(LTO) -ffat-lto-objects -frandom-seed=$@
+# Of a packager: g++ 12 passes the build's directory on to the linker beside each relative path.
+LTO_PATHS ?=
+$(call objects,$(PACKET_ROOMS)) $(BENCH_OBJECTS): private CPPFLAGS += $(LTO_PATHS)
+$(BUILD)/bin/rocefs $(BUILD)/test/rocefs_bench: private LDFLAGS := $(filter-out -fno-lto,$(LDFLAGS)) $(LTO) -frandom-seed=rocefs
 endif
 
 define library_rules
@@ -304,7 +308,7 @@ $(BUILD)/lib/libmango.so: $(patsubst $(BUILD)/%,$(BUILD)/pic/%,$(call objects,pc
 # Plugins of the scenarios, built as cross-build does.
 $(BUILD)/examples/%.so: tools/examples/%.cc pcc/api/libmango.h pcc/api/rocefs_pcc.h
 	@mkdir -p $(@D)
-	$(CXX) -std=c++20 -O2 -g -Wall -Wextra -Werror -shared -fPIC -Ipcc/api -o $@ $<
+	$(CXX) $(GIVEN_CPPFLAGS) $(GIVEN_CXXFLAGS) -std=c++20 -O2 -g -Wall -Wextra -Werror -shared -fPIC -Ipcc/api $(GIVEN_LDFLAGS) -o $@ $<
 
 # References to other pages of ours become links.
 PAGE_NAMES := $(subst $(space),|,$(basename $(notdir $(PAGES))))
