@@ -180,7 +180,7 @@ tests: $(HTML) $(BUILD)/test/fuzz/replay $(BUILD)/test/provider/verbs_test $(BUI
 .SECONDEXPANSION:
 # Other flags or another compiler: everything is built anew.
 STAMP := $(BUILD)/flags
-FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LTO) $(PACKET_ROOMS) $(LDLIBS) $(CC) $(PROVIDER_CFLAGS)
+FLAGS_NOW := $(CXX) $(CPPFLAGS) $(CXXFLAGS) $(LTO) $(PACKET_ROOMS) $(LDLIBS) $(CC) $(PROVIDER_CFLAGS) $(LTO_PATHS)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(STAMP) 2>/dev/null)" = '$(FLAGS_NOW)' ] || echo '$(FLAGS_NOW)' > $(STAMP))
 
 $(BUILD)/%.o: %.cc $(STAMP)
