@@ -14,6 +14,9 @@ as_word = '$(subst ','\'',$(1))'
 INSTALLATION = $(foreach name,DESTDIR PREFIX LIBDIR UNITDIR ZSHDIR VERSION,$(name)=$(call as_word,$($(name)))) tools/installation
 CHAOS_MODE ?= asan
 JOBS := $(shell nproc)
+ifeq ($(shell echo __SIZEOF_POINTER__ | $(CXX) $(CXXFLAGS) -E -P -x c++ - 2>/dev/null),4)
+$(error rocefs is for 64-bit machines, and `$(CXX) $(CXXFLAGS)' compiles for 32 bits)
+endif
 # A line for each step; V=1 shows the commands.
 ifeq ($(V),)
 MAKEFLAGS += --silent
@@ -87,17 +90,34 @@ uninstall: ## remove what `make install` has put into PREFIX
 deb: ## Debian packages, in build/deb
 	@tools/install-packages deb
 	@tools/make-deb $(BUILD)/deb
-deb-test: deb ## install them in a fresh Debian, run the README's tour, remove them
+deb-test: deb ## install them in a fresh Debian, run the README's tour and the CI recipes, remove them
 	@tools/install-packages deb-test
 	@test/packages/run $(BUILD)/deb
+	@test/packages/recipes $(BUILD)/deb
 deb-same: deb ## build them once more, elsewhere and later, and compare each octet
 	@test/packages/same $(BUILD)/deb
+image-test: ## build the container image by Podman, run it by runc: alone, two on one wire, as a pod
+	@tools/install-packages image-test
+	@mkdir -p $(BUILD)/deb
+	@test/packages/image $(BUILD)/deb
+aarch64: packages ## cross-build for aarch64; the unit tests under qemu-user
+	@tools/install-packages aarch64
+	@tools/cross-root arm64 $(BUILD)/aarch64/root
+	@$(CROSS) $(MAKE) --no-print-directory -s -j$(JOBS) BUILD=$(BUILD)/aarch64 LTO_release= $(CROSS_TOOLS) EMULATOR="$(EMULATOR_aarch64)" all unit-tests
+	@test/emulated $(BUILD)/aarch64 $(EMULATOR_aarch64)
 clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test html bench fuzz fuzzers mutations pyverbs unit-test fabtests programs reference check asan tsan chaos install uninstall deb deb-test deb-same clean packages tests
+.PHONY: help all demo test html bench fuzz fuzzers mutations pyverbs unit-test fabtests programs reference check asan tsan chaos install uninstall deb deb-test deb-same image-test aarch64 clean packages tests unit-tests
 .DEFAULT_GOAL := all
+
+# A build for another machine: its packages are unpacked below ROOT, and its programs run by an emulator.
+ROOT = $(abspath $(BUILD))/aarch64/root
+CROSS = PKG_CONFIG_SYSROOT_DIR='$(ROOT)' PKG_CONFIG_LIBDIR='$(ROOT)/usr/lib/aarch64-linux-gnu/pkgconfig:$(ROOT)/usr/share/pkgconfig'
+CROSS_TOOLS = CXX='$(CCACHE) aarch64-linux-gnu-g++ --sysroot=$(ROOT)' CC='$(CCACHE) aarch64-linux-gnu-gcc --sysroot=$(ROOT)'
+EMULATOR_aarch64 = qemu-aarch64-static -L $(ROOT)
+EMULATOR ?=
 
 # What is built how.
 MODE ?= release
@@ -174,7 +194,8 @@ NEEDED_BY_fs := fs
 NEEDED_BY_tools := $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
-tests: $(TESTS:%=$(BUILD)/test/%_test)
+unit-tests: $(TESTS:%=$(BUILD)/test/%_test)
+tests: unit-tests
 tests: $(HTML) $(BUILD)/test/fuzz/replay $(BUILD)/test/provider/verbs_test $(BUILD)/test/abi/open $(addprefix $(BUILD)/test/lies/,liar.so program pcc_program)
 
 .SECONDEXPANSION:
@@ -266,7 +287,7 @@ $(BUILD)/bin/mango-ctl: $(call objects,tools/mango-ctl) $(call libraries,tools/m
 # The commands of its manual page come from its table.
 $(MANUAL): tools/mango-ctl/mango-ctl.1.in $(BUILD)/bin/mango-ctl
 	@mkdir -p $(@D)
-	$(BUILD)/bin/mango-ctl --print-manual >$(BUILD)/tools/mango-ctl/commands.roff
+	$(EMULATOR) $(BUILD)/bin/mango-ctl --print-manual >$(BUILD)/tools/mango-ctl/commands.roff
 	sed -e '/^@COMMANDS@$$/{r $(BUILD)/tools/mango-ctl/commands.roff' -e 'd;}' $< >$@
 $(BUILD)/include/%.h: pcc/api/%.h
 	@mkdir -p $(@D) && ln -sf $(abspath $<) $@

@@ -47,7 +47,7 @@ mistaken '0,/privileged: true/s//privileged: "yes"/' "bool is wanted, not 'yes'"
 mistaken '/selector:/,+1d' "\`selector\`, must not be \`None\`"
 mistaken 's/matchLabels: {app: rocefs}/matchLabels: {app: nic}/' "the selector does not select the template"
 mistaken 's/privileged: true/privileged: false/' "Bidirectional is for privileged containers"
-mistaken 's/- name: nics$/- name: nic/' "no volume"
+mistaken '0,/- name: nics$/s//- name: nic/' "no volume"
 
 test_case "compose.yaml gives two services all that a mount needs"
 python3 -c 'import yaml' 2>/dev/null || skip "python3 has no yaml"

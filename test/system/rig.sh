@@ -27,6 +27,8 @@ printf '[device a]\n[device b]\n[link a b]\n' >"$dir/pair.ini"
 expect "a b 5us" "$(cd "$dir" && run -o clock=virtual -o seed=5 pair.ini -- sh -c 'cd "$ROCEFS_MOUNT"
   echo 5us >kernel/debug/rocefs/clock/advance && [ "$(cat kernel/debug/rocefs/seed)" = 5 ]
   echo $(ls class/infiniband) $(($(cat kernel/debug/rocefs/clock/now_ns) / 1000))us')" "with -o and CONFIG"
+cp "$dir/pair.ini" "$dir/a, b\\c.ini"
+expect "a b" "$(run "$dir/a, b\\c.ini" -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' | xargs)" "a path with a comma"
 expect "left right" "$(run <(printf "[device left]\n[device right]\n[link left right]\n") -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' | xargs)" "a pipe"
 
 test_case "the mount of a command that fails stays, with the end of its dmesg"

@@ -47,6 +47,16 @@ options after -o:
 
 namespace {
 
+// A value without the backslashes that keep its commas from ending it.
+std::string unescaped(const std::string& value) {
+  std::string text;
+  for (size_t i = 0; i < value.size(); ++i) {
+    if (value[i] == '\\' && i + 1 < value.size()) ++i;
+    text += value[i];
+  }
+  return text;
+}
+
 Result<ClockMode> parse_clock_mode(std::string_view text) {
   if (text == "real") return ClockMode::kReal;
   if (text == "virtual") return ClockMode::kVirtual;
@@ -87,7 +97,8 @@ Result<void> take_option(Options& options, const std::string& option) {
   if (key == "clock") return keep(parse_clock_mode(value), options.clock);
   if (key == "dilation") return keep(parse_dilation(value), options.dilation);
   if (key == "seed") return keep(parse_number(key, value, ~uint64_t{0}), options.seed);
-  if (key == "config") return take_text(value, "config=: a file is wanted", options.config);
+  if (key == "config")
+    return take_text(unescaped(value), "config=: a file is wanted", options.config);
   if (key == "uplink") return take_text(value, "uplink=: an address is wanted", options.uplink);
   if (option == "gso") {
     options.gso = true;
@@ -124,9 +135,15 @@ gid_t group_of(uid_t uid) {
   return user ? user->pw_gid : kNogroup;
 }
 
+// End of the option that begins at `at`: a comma without a backslash before it, as in libfuse.
+size_t end_of_option(const std::string& list, size_t at) {
+  while (at < list.size() && list[at] != ',') at += list[at] == '\\' ? 2 : 1;
+  return std::min(at, list.size());
+}
+
 Result<void> take_option_list(Options& options, const std::string& list) {
   for (size_t at = 0; at <= list.size();) {
-    size_t comma = std::min(list.find(',', at), list.size());
+    const size_t comma = end_of_option(list, at);
     if (Result<void> taken = take_option(options, list.substr(at, comma - at)); !taken) {
       return taken;
     }

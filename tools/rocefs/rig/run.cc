@@ -98,6 +98,16 @@ Result<RunOptions> parse_run(int argc, char** argv) {
   return options;
 }
 
+// Mount option, in which a comma ends the path unless a backslash stands before it.
+std::string config_option(const std::string& path) {
+  std::string option = "config=";
+  for (char letter : path) {
+    if (letter == ',' || letter == '\\') option += '\\';
+    option += letter;
+  }
+  return option;
+}
+
 // A rocefs in the foreground, child of this process, at a directory of its own. If this process is
 // killed, a third one ends it.
 class PrivateMount {
@@ -153,7 +163,7 @@ void PrivateMount::serve(const RunOptions& options, int output) const {
   ::dup2(output, STDERR_FILENO);
   std::vector<std::string> words{"rocefs", "-f"};
   for (const std::string& option : options.mount_options) words.insert(words.end(), {"-o", option});
-  if (!options.config.empty()) words.insert(words.end(), {"-o", "config=" + options.config});
+  if (!options.config.empty()) words.insert(words.end(), {"-o", config_option(options.config)});
   words.push_back(directory_);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
