@@ -38,8 +38,9 @@ PAGES := $(wildcard doc/man/*.[0-9]) $(MANUAL)
 HTML := $(foreach page,$(PAGES),$(BUILD)/share/doc/rocefs/html/$(notdir $(page)).html)
 all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(MANUAL) $(PROVIDERS) $(BUILD)/lib/libmango.so $(EXAMPLES) ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
-	@$(MAKE) --no-print-directory -s -j$(JOBS) $(BUILD)/bin/rocefs
-	@tools/demo $(BUILD)/bin/rocefs
+	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=quick BUILD=$(BUILD)/quick $(BUILD)/quick/bin/rocefs
+	@tools/demo $(BUILD)/quick/bin/rocefs
+	@printf 'from the checkout to here: %d s\n' $$(($$(printf '%(%s)T' -1) - $(BEGUN)))
 test: packages ## build and run all tests; ends with `N passed, N failed`
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all tests
 	@test/run $(BUILD)
@@ -130,6 +131,8 @@ CPPFLAGS += -I. -DFUSE_USE_VERSION=312 $(shell pkg-config --cflags $(PACKAGES) 2
 CXXFLAGS += -std=c++20 -g1 -pthread -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
 LDLIBS += $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -pthread
 FLAGS_release := -O2
+# Compiled soon, for a first look.
+FLAGS_quick := -O0 -g0
 # The sanitizers' own code makes g++ 12 see variables that may be uninitialised, and strings too short.
 FLAGS_asan := -O2 -Wno-maybe-uninitialized -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS_tsan := -O2 -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-tsan -fsanitize=thread -fno-omit-frame-pointer
@@ -451,4 +454,4 @@ $(BUILD)/test/fuzz/replay: $(BUILD)/test/fuzz/replay.o $(BUILD)/test/fuzz/replay
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Not those of other builds.
--include $(shell find $(BUILD) $(foreach other,aarch64 asan fuzz package release root tsan,-path $(BUILD)/$(other) -prune -o) -name '*.d' -print 2>/dev/null)
+-include $(shell find $(BUILD) $(foreach other,aarch64 asan fuzz package quick release root tsan,-path $(BUILD)/$(other) -prune -o) -name '*.d' -print 2>/dev/null)

@@ -25,12 +25,7 @@ def github(job):
 def gitlab(job):
     lines = job["before_script"] + job["script"]
     shell = "".join(f"echo {shlex.quote('$ ' + line)}\n{line}\n" for line in lines)
-    after = "\n".join(job["after_script"])
-    return (
-        exports(job.get("variables", {}))
-        + f"bash -eo pipefail -c {shlex.quote(shell)}\n"
-        + f"bash -eo pipefail -c {shlex.quote(after)}\n"
-    )
+    return exports(job.get("variables", {})) + f"bash -eo pipefail -c {shlex.quote(shell)}\n"
 
 
 def main(recipe):

@@ -19,9 +19,16 @@ for path in $(awk '$1 == "COPY" && $2 !~ /^--/ {for (i = 2; i < NF; ++i) print $
   [ -e "$path" ] || fail "the Dockerfile copies $path"
 done
 [ -x tools/make-deb ] && grep -q 'RUN tools/make-deb /packages' "$here/Dockerfile" || fail "the Dockerfile makes no packages"
-for path in $(grep -vE '^(#|\*|build$)' "$here/Dockerfile.dockerignore"); do
-  [ "$path" = .git ] || [ -e "$path" ] || fail "Dockerfile.dockerignore names $path"
+# The sources that the build gets: all but what is ignored, and what of that is not.
+left_out=$(grep -vE '^(#|!|\*)' "$here/Dockerfile.dockerignore" | xargs)
+context=$dir/context
+mkdir -p "$context"
+for path in *; do [[ " $left_out " == *" $path "* ]] || cp -r "$path" "$context"; done
+for path in $(sed -n 's/^!//p' "$here/Dockerfile.dockerignore"); do
+  mkdir -p "$context/${path%/*}"
+  cp "$path" "$context/$path"
 done
+make -C "$context" -n all >/dev/null 2>"$dir/said" || fail "the image's sources cannot be built: $(tail -n 3 "$dir/said")"
 
 test_case "Debian 12 has the packages of the image"
 wanted="$(sed -n 's/^ARG PROGRAMS="\(.*\)"/\1/p' "$here/Dockerfile") g++ make pkg-config"

@@ -119,6 +119,18 @@ expect 2 "$(grep -c 'is below none of PREFIX, LIBDIR, UNITDIR and ZSHDIR, and st
 expect "precious" "$(cat "$dir/trap/etc/passwd")" "a file outside"
 [ ! -e "$dir/trap/usr/mine" ] || fail "a file inside stays"
 
+test_case "nor through a link, nor an empty directory"
+mkdir -p "$dir/links/usr/share/rocefs" "$dir/links/home/empty"
+echo precious >"$dir/links/home/file"
+ln -s ../home "$dir/links/usr/bin"
+{
+  echo "file $(sha256sum <"$dir/links/home/file" | cut -d ' ' -f 1) /usr/bin/file"
+  printf 'directory - %s\n' /home/empty /usr/bin/empty /usr/share/rocefs
+} >"$dir/links/usr/share/rocefs/manifest"
+installation remove DESTDIR="$dir/links" PREFIX=/usr >/dev/null 2>&1
+expect "empty file" "$(ls "$dir/links/home" | xargs)" "what is left outside"
+[ ! -e "$dir/links/usr/share/rocefs" ] || fail "a directory inside stays"
+
 test_case "a path that is not absolute is refused"
 said=$(installation install "$ROCEFS_BUILD" PREFIX=prefix 2>&1) && fail "installed into prefix"
 expect "rocefs: 'prefix': an absolute path is wanted" "$said" "what it says"

@@ -31,6 +31,26 @@ cp "$dir/pair.ini" "$dir/a, b\\c.ini"
 expect "a b" "$(run "$dir/a, b\\c.ini" -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' | xargs)" "a path with a comma"
 expect "left right" "$(run <(printf "[device left]\n[device right]\n[link left right]\n") -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' | xargs)" "a pipe"
 
+test_case "a directory of any name, also a relative one, will do"
+mkdir -p "$dir/tmp/a, b[1]"
+for place in "$dir/tmp/" "$dir/tmp/a, b[1]" .; do
+  expect "below $dir/tmp" "$(cd "$dir/tmp" && TMPDIR=$place timeout 20 "$ROCEFS" run --keep never -- sh -c 'cd / &&
+    "$0" wait --timeout 1 kernel/debug/rocefs/seed=1 && case $ROCEFS_MOUNT in "$1"/*) echo "below $1";; esac' \
+    "$ROCEFS" "$dir/tmp" 2>&1)" "TMPDIR=$place"
+done
+rmdir "$dir/tmp/a, b[1]"
+nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
+
+test_case "a caller that ignores SIGCHLD or has closed its files gets the status"
+expect 1 "$(timeout 20 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$ROCEFS" run --keep never -- false 2>/dev/null; echo $?)" "SIGCHLD ignored"
+expect 3 "$(timeout 20 "$ROCEFS" run --keep never -- sh -c 'exit 3' <&- >&- 2>&-; echo $?)" "closed files"
+nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
+
+test_case "a run that is stopped keeps no mount"
+expect 124 "$(timeout -s INT 1 "$ROCEFS" run -- sh -c 'trap "exit 7" INT TERM; while :; do sleep 0.01; done' 2>/dev/null; echo $?)" "SIGINT"
+expect 143 "$(timeout --preserve-status 0.5 "$ROCEFS" run -- sleep 60 2>/dev/null; echo $?)" "SIGTERM"
+nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
+
 test_case "the mount of a command that fails stays, with the end of its dmesg"
 expect "3" "$(run -- sh -c 'echo 7 >"$ROCEFS_MOUNT/kernel/debug/rocefs/links/mb_0-sw_0/loss" 2>/dev/null; exit 3'; echo $?)" "status"
 grep -q "'7' is outside 0 to 1 (ERANGE)" "$dir/said" || fail "no dmesg: $(cat "$dir/said")"
@@ -43,6 +63,13 @@ test_case "a caller who reads all output does not wait for a mount that stays"
 said=$(timeout 20 "$ROCEFS" run --keep always -- true 2>&1) || fail "the output has no end"
 fusermount3 -u "$(mounts)" && rmdir "$TMPDIR"/rocefs-*
 await nothing_is_left
+exec 9>"$dir/lock"
+flock 9
+"$ROCEFS" run --keep always -- true 2>/dev/null
+exec 9>&-
+flock -n "$dir/lock" true || fail "the mount holds a file of its caller"
+fusermount3 -u "$(mounts)" && rmdir "$TMPDIR"/rocefs-*
+await nothing_is_left
 
 test_case "what cannot run leaves nothing"
 expect "127 rocefs run: no-such-command: No such file or directory" "$(outcome_of "$ROCEFS" run -- no-such-command)" "not found"
@@ -53,7 +80,7 @@ printf '[device a]\nrate = many\n' >"$dir/bad.ini"
 expect "2 rocefs run: a command is wanted behind --" "$(outcome_of "$ROCEFS" run | head -n 1)" "no command"
 expect "2 rocefs run: b: a command stands behind --" "$(outcome_of "$ROCEFS" run a b -- true | head -n 1)" "two files"
 TMPDIR=$dir/nowhere
-[[ $(outcome_of "$ROCEFS" run -- true) == "125 rocefs run: $dir/nowhere/rocefs-"*": No such file or directory" ]] || fail "no TMPDIR"
+expect "125 rocefs run: $dir/nowhere: No such file or directory" "$(outcome_of "$ROCEFS" run -- true)" "no TMPDIR"
 TMPDIR=$dir/tmp
 nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
 
@@ -99,6 +126,13 @@ echo up >"$debug/links/mb_1-sw_0/state"
 wait $knob || fail "a knob"
 echo "late send mb_0 mb_1 count=100" >"$debug/traffic/start"
 wait $late || fail "a flow that appears"
+
+test_case "wait ends in time where the files do not answer"
+kill -STOP $(pgrep -f "^$ROCEFS .*$mnt\$" -r S,R,D) $(pgrep -P "$(daemon_pid)")
+status=0
+said=$(timeout -s KILL 20 "$ROCEFS" wait --timeout 0.1 "$debug/links/*/rate=1G" 2>&1) || status=$?
+kill -CONT $(pgrep -f "^$ROCEFS .*$mnt\$") $(pgrep -P "$(daemon_pid)")
+expect "124 rocefs wait: the files do not answer" "$status $said" "a mount that is stopped"
 
 test_case "wait ends with its mount, and tells mistakes"
 wait_for --timeout none kernel/debug/rocefs/seed=2 2>"$dir/said" &

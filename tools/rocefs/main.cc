@@ -68,6 +68,7 @@ void block_signals() {
   for (int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, it would take the workers' exit statuses away
 }
 
 // Runs a worker until the mount ends.

@@ -32,6 +32,9 @@ TEST_CASE("condition: text matches a pattern, or not") {
   CHECK(holds("state!=running", "done"));
   CHECK_FALSE(holds("state!=d*", "done"));
   CHECK(holds("set=a=b", "a=b"));  // the first operator separates
+  Result<Condition> others = Condition::parse("class/infiniband/mb_[!0]/state!=down");
+  REQUIRE(others);
+  CHECK(others->path() == "class/infiniband/mb_[!0]/state");
 }
 
 TEST_CASE("condition: numbers compare exactly") {

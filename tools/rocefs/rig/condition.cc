@@ -2,6 +2,7 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
@@ -25,8 +26,9 @@ std::optional<long double> decimal(std::string_view text) {
 }  // namespace
 
 Result<Condition> Condition::parse(std::string_view text) {
-  const size_t at = text.find_first_of("=!<>");
-  if (at == std::string_view::npos || (text[at] == '!' && text.substr(at, 2) != "!=")) {
+  // A `!` that is none of `!=` belongs to a wildcard.
+  const size_t at = std::min(text.find_first_of("=<>"), text.find("!="));
+  if (at == std::string_view::npos) {
     return errorf(EINVAL, "'{}' is no condition: PATH=VALUE, PATH!=VALUE or 'PATH>NUMBER'", text);
   }
   if (at == 0) return errorf(EINVAL, "'{}' has no path", text);

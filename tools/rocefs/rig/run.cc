@@ -1,11 +1,8 @@
 #include "tools/rocefs/rig/run.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <getopt.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,10 +16,10 @@
 #include <vector>
 
 #include "core/base/fd.h"
-#include "core/process/close_all_but.h"
 #include "core/process/process_status.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/enter/launch.h"
+#include "tools/rocefs/rig/private_mount.h"
 
 namespace rocefs {
 
@@ -98,170 +95,36 @@ Result<RunOptions> parse_run(int argc, char** argv) {
   return options;
 }
 
-// Mount option, in which a comma ends the path unless a backslash stands before it.
-std::string config_option(const std::string& path) {
-  std::string option = "config=";
-  for (char letter : path) {
-    if (letter == ',' || letter == '\\') option += '\\';
-    option += letter;
-  }
-  return option;
-}
-
-// A rocefs in the foreground, child of this process, at a directory of its own. If this process is
-// killed, a third one ends it.
-class PrivateMount {
- public:
-  static Result<PrivateMount> make(const RunOptions& options);
-
-  const std::string& directory() const { return directory_; }
-  // Whether it serves no more.
-  bool ended() {
-    if (::waitpid(server_, nullptr, WNOHANG) != 0) server_ = -1;
-    return server_ < 0;
-  }
-  // Leaves it to others.
-  void keep() { tell_watcher(); }
-  // Unmounts, and waits until its processes have ended.
-  void end();
-
- private:
-  Result<void> start(const RunOptions& options);
-  void start_watcher();
-  [[noreturn]] void serve(const RunOptions& options, int output) const;
-  [[noreturn]] void watch(Fd lifeline) const;
-  // The watcher has nothing left to do.
-  void tell_watcher();
-
-  std::string directory_;
-  pid_t server_ = -1, watcher_ = -1;
-  Fd lifeline_;  // to the watcher
-};
-
-Result<PrivateMount> PrivateMount::make(const RunOptions& options) {
-  const char* base = std::getenv("TMPDIR");
-  PrivateMount mount;
-  mount.directory_ = std::string(base && *base ? base : "/tmp") + "/rocefs-XXXXXX";
-  if (!::mkdtemp(mount.directory_.data())) {
-    return errorf(errno, "{}: {}", mount.directory_, std::strerror(errno));
-  }
-  if (Result<void> started = mount.start(options); !started) {
-    mount.tell_watcher();
-    ::rmdir(mount.directory_.c_str());
-    return started.error();
-  }
-  return mount;
-}
-
-// Neither the terminal's signals nor its own end reach the server: it outlives this process where
-// the mount stays.
-void PrivateMount::serve(const RunOptions& options, int output) const {
-  ::setsid();
-  Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  ::dup2(null.get(), STDIN_FILENO);
-  ::dup2(output, STDOUT_FILENO);
-  ::dup2(output, STDERR_FILENO);
-  std::vector<std::string> words{"rocefs", "-f"};
-  for (const std::string& option : options.mount_options) words.insert(words.end(), {"-o", option});
-  if (!options.config.empty()) words.insert(words.end(), {"-o", config_option(options.config)});
-  words.push_back(directory_);
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ::execv("/proc/self/exe", arguments.data());
-  std::fprintf(stderr, "rocefs: %s\n", std::strerror(errno));
-  ::_exit(kNotPrepared);
-}
-
-Result<void> PrivateMount::start(const RunOptions& options) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Error{errno, std::strerror(errno)};
-  Fd output(ends[0]), input(ends[1]);
-  server_ = ::fork();
-  if (server_ < 0) return Error{errno, std::strerror(errno)};
-  if (server_ == 0) serve(options, input.get());
-  input.reset();
-  start_watcher();
-  // The first line on success is the mount's; on failure it prints why, and ends.
-  std::string said;
-  const std::string success = fmt::format("rocefs: {}:", directory_);
-  char part[4096];
-  for (ssize_t size; (size = ::read(output.get(), part, sizeof part)) != 0;) {
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) break;
-    said.append(part, static_cast<size_t>(size));
-    if (said.find(success) != std::string::npos) return {};
-  }
-  ::waitpid(server_, nullptr, 0);
-  while (said.ends_with('\n')) said.pop_back();
-  if (said.starts_with("rocefs: ")) said.erase(0, std::strlen("rocefs: "));
-  return Error{EIO, said.empty() ? "the mount ended at once" : said};
-}
-
-void PrivateMount::start_watcher() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return;
-  Fd near(ends[1]), far(ends[0]);
-  watcher_ = ::fork();
-  if (watcher_ == 0) watch(std::move(far));
-  lifeline_ = std::move(near);
-}
-
-void PrivateMount::watch(Fd lifeline) const {
-  Fd server(static_cast<int>(::syscall(SYS_pidfd_open, server_, 0)));
-  close_all_but(lifeline.get(), server.get());
-  ::setsid();
-  char word;
-  if (::read(lifeline.get(), &word, 1) != 0) ::_exit(0);
-  // The one who would have ended the mount was killed.
-  if (::syscall(SYS_pidfd_send_signal, server.get(), SIGTERM, nullptr, 0) == 0) {
-    pollfd ended{server.get(), POLLIN, 0};
-    (void)::poll(&ended, 1, -1);
-  }
-  ::rmdir(directory_.c_str());
-  ::_exit(0);
-}
-
-void PrivateMount::tell_watcher() {
-  if (watcher_ < 0) return;
-  (void)!::write(lifeline_.get(), "k", 1);
-  ::waitpid(watcher_, nullptr, 0);
-  watcher_ = -1;
-}
-
-void PrivateMount::end() {
-  if (server_ > 0) {
-    ::kill(server_, SIGTERM);
-    ::waitpid(server_, nullptr, 0);
-  }
-  tell_watcher();
-  ::rmdir(directory_.c_str());
-}
-
-// Forwarded to the command. SIGINT and SIGQUIT of a terminal reach it by themselves.
+// Signals of SIGTERM's kind are forwarded to the command. SIGINT and SIGQUIT of a terminal reach it
+// by themselves.
 volatile sig_atomic_t command_pid = 0;
-void forward(int signal) {
+volatile sig_atomic_t stopped = 0;  // the caller wants an end
+void note_stop(int) {
+  stopped = 1;
+}
+void forward_stop(int signal) {
+  stopped = 1;
   if (command_pid > 0) ::kill(command_pid, signal);
 }
 
 struct CommandEnd {
   int status = 0;
-  bool ran = true;  // false: it could not be started
+  bool failed = false;  // by itself: it was started, and nobody stopped it
 };
 
 // Runs the command as a shell does.
 CommandEnd run_command(char** command) {
   int ends[2];  // the second closes when the command has started
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    return {print_not_prepared(kRunProgram, {errno, std::strerror(errno)}), false};
+    return {print_not_prepared(kRunProgram, {errno, std::strerror(errno)})};
   }
   Fd failure(ends[0]), failing(ends[1]);
-  struct sigaction ignored {
+  struct sigaction noted {
   }, forwarded{}, interrupt{}, quit{}, terminate{}, hang_up{};
-  ignored.sa_handler = SIG_IGN;
-  forwarded.sa_handler = forward;
-  ::sigaction(SIGINT, &ignored, &interrupt);
-  ::sigaction(SIGQUIT, &ignored, &quit);
+  noted.sa_handler = note_stop;
+  forwarded.sa_handler = forward_stop;
+  ::sigaction(SIGINT, &noted, &interrupt);
+  ::sigaction(SIGQUIT, &noted, &quit);
   // A signal between fork and the child's own handlers is delivered to the command.
   sigset_t signals, before;
   sigemptyset(&signals);
@@ -283,17 +146,32 @@ CommandEnd run_command(char** command) {
   }
   command_pid = child;
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
-  if (child < 0) return {print_not_prepared(kRunProgram, {errno, std::strerror(errno)}), false};
+  if (child < 0) return {print_not_prepared(kRunProgram, {errno, std::strerror(errno)})};
   failing.reset();
   char word;
   ssize_t failed;
   while ((failed = ::read(failure.get(), &word, 1)) < 0 && errno == EINTR) {
   }
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return {print_not_prepared(kRunProgram, {errno, std::strerror(errno)})};
   }
   command_pid = 0;
-  return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), failed <= 0};
+  const int exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return {exit_status, exit_status != 0 && failed <= 0 && !stopped};
+}
+
+// A pipe must not become standard output.
+void open_standard_files() {
+  while (true) {
+    const int file = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (file < 0) return;
+    if (file > STDERR_FILENO) {
+      ::close(file);
+      return;
+    }
+    ::fcntl(file, F_SETFD, 0);
+  }
 }
 
 void print_end_of_dmesg(const std::string& directory) {
@@ -309,28 +187,29 @@ void print_end_of_dmesg(const std::string& directory) {
 }  // namespace
 
 int run_with_mount(int argc, char** argv) {
+  open_standard_files();
+  ::signal(SIGCHLD, SIG_DFL);  // whoever ignores it loses the exit statuses of children
   Result<RunOptions> options = parse_run(argc, argv);
   if (!options) return refuse_usage(kRunProgram, options.error());
   if (options->help) {
     std::fputs(kRunUsage, stdout);
     return finish_output(0);
   }
-  Result<PrivateMount> mount = PrivateMount::make(*options);
+  Result<PrivateMount> mount = PrivateMount::make(options->mount_options, options->config);
   if (!mount) return print_not_prepared(kRunProgram, mount.error());
   export_mount(mount->directory());
-  const auto [status, ran] = run_command(options->command);
+  const auto [status, failed] = run_command(options->command);
   if (mount->ended()) {
     std::fprintf(stderr, "%s: the mount has ended by itself; the command ended with status %d\n",
                  kRunProgram, status);
     mount->end();
     return kNotPrepared;
   }
-  if (ran && status != 0) {
+  if (failed) {
     std::fprintf(stderr, "%s: %s ended with status %d\n", kRunProgram, options->command[0], status);
     print_end_of_dmesg(mount->directory());
   }
-  const bool stays =
-      options->keep == Keep::kAlways || (options->keep == Keep::kFailure && ran && status != 0);
+  const bool stays = options->keep == Keep::kAlways || (options->keep == Keep::kFailure && failed);
   if (!stays) {
     mount->end();
     return status;

@@ -5,8 +5,10 @@
 #include <glob.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/time.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,6 +105,16 @@ Result<WaitOptions> parse_wait(int argc, char** argv) {
   return options;
 }
 
+// Pattern that stands for this path alone.
+std::string literally(const std::string& path) {
+  std::string pattern;
+  for (char letter : path) {
+    if (std::strchr("*?[\\", letter)) pattern += '\\';
+    pattern += letter;
+  }
+  return pattern;
+}
+
 std::vector<std::string> files_of(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> files;
@@ -110,8 +122,6 @@ std::vector<std::string> files_of(const std::string& pattern) {
     files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }
   ::globfree(&found);
-  // A pattern without wildcards is looked up for its own errno.
-  if (files.empty() && pattern.find_first_of("*?[") == std::string::npos) files.push_back(pattern);
   return files;
 }
 
@@ -152,13 +162,15 @@ class ConditionLook {
 Result<ConditionLook> ConditionLook::at(const Condition& condition,
                                         const std::string& mount_point) {
   const bool absolute = condition.path().starts_with('/');
-  const std::string pattern = absolute ? condition.path() : mount_point + "/" + condition.path();
-  const size_t prefix = absolute ? 0 : mount_point.size() + 1;
+  const std::string place = absolute ? "" : mount_point + "/";
+  std::vector<std::string> paths = files_of(literally(place) + condition.path());
   ConditionLook look;
-  std::vector<std::string> paths = files_of(pattern);
+  // A path without wildcards is looked up for its own errno.
+  const bool plain = condition.path().find_first_of("*?[") == std::string::npos;
+  if (paths.empty() && plain) paths.push_back(place + condition.path());
   if (paths.empty()) look.unmet_ = condition.path() + ": no such file";
   for (const std::string& path : paths) {
-    const std::string shown = path.substr(prefix);
+    const std::string shown = path.substr(place.size());
     Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     Result<std::string> text =
         file ? read_all(file.get()) : Result<std::string>(Error{errno, std::strerror(errno)});
@@ -185,28 +197,11 @@ TimeNs now() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-// Ends the process if a mount does not answer beyond the deadline.
-void limit_answers(TimeNs timeout) {
-  constexpr TimeNs kLongest = 1'000'000 * kSecond;
-  if (timeout > kLongest) return;
-  struct sigaction action {};
-  action.sa_handler = [](int) {
-    constexpr char kLine[] = "rocefs wait: the files do not answer\n";
-    (void)!::write(STDERR_FILENO, kLine, sizeof kLine - 1);
-    ::_exit(kTimedOut);
-  };
-  ::sigaction(SIGALRM, &action, nullptr);
-  const TimeNs end = timeout + kAnswer;
-  itimerval timer{{0, 0}, {end / kSecond, end % kSecond / 1000}};
-  ::setitimer(ITIMER_REAL, &timer, nullptr);
-}
-
 // Knobs and states wake a poll when they change; counters and measured values do not, and are read
 // again after a time that grows. An empty mount point: all paths are absolute.
 Result<int> wait_until(const WaitOptions& options, const std::string& mount_point) {
   constexpr TimeNs kFirst = 5 * kMillisecond, kLongest = 50 * kMillisecond;
   const TimeNs deadline = options.timeout == kNever ? kNever : now() + options.timeout;
-  limit_answers(options.timeout);
   const std::optional<dev_t> device = device_of(mount_point);
   for (TimeNs pause = kFirst;; pause = std::min(pause * 3 / 2, kLongest)) {
     std::vector<ConditionLook> looks;
@@ -240,6 +235,32 @@ Result<int> wait_until(const WaitOptions& options, const std::string& mount_poin
   }
 }
 
+// wait_until() in another process: a caller whose file system does not answer waits in the kernel,
+// beyond the reach of a timer.
+Result<int> wait_bounded(const WaitOptions& options, const std::string& mount_point) {
+  constexpr TimeNs kLongest = 1'000'000 * kSecond;
+  const pid_t looker = ::fork();
+  if (looker < 0) return Error{errno, std::strerror(errno)};
+  if (looker == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    Result<int> status = wait_until(options, mount_point);
+    ::_exit(status ? *status : print_failure({1, "wait: " + status.error().reason}));
+  }
+  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, looker, 0)));
+  const TimeNs limit = std::min(options.timeout, kLongest) + kAnswer;
+  const timespec time{limit / kSecond, limit % kSecond};
+  pollfd ended{process.get(), POLLIN, 0};
+  int status = 0;
+  if (!process || ::ppoll(&ended, 1, &time, nullptr) != 0) {
+    while (::waitpid(looker, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  }
+  ::kill(looker, SIGKILL);
+  std::fprintf(stderr, "%s: the files do not answer\n", kWaitProgram);
+  return kTimedOut;
+}
+
 }  // namespace
 
 int wait_for_files(int argc, char** argv) {
@@ -258,7 +279,9 @@ int wait_for_files(int argc, char** argv) {
     if (!chosen) return print_failure({1, std::string("wait: ") + chosen.error().reason});
     mount_point = std::move(*chosen);
   }
-  Result<int> status = wait_until(*options, mount_point);
+  ::signal(SIGCHLD, SIG_DFL);  // the exit status of the child is the answer
+  Result<int> status = options->timeout == kNever ? wait_until(*options, mount_point)
+                                                  : wait_bounded(*options, mount_point);
   if (!status) return print_failure({1, std::string("wait: ") + status.error().reason});
   return *status;
 }
