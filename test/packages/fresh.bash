@@ -26,7 +26,7 @@ fresh_root() {
   root=$(mktemp -d)
   trap 'rm -rf --one-file-system "$root"' EXIT
   chmod 755 "$root"
-  cp -a "$packages/debian/." "$root"
+  cp -a --one-file-system "$packages/debian/." "$root"
   rm "$root/.whole"
   mkdir -p "$root/given"
   cp "$packages"/{rocefs,libmango1,libmango-dev}_*.deb "$root/given"
