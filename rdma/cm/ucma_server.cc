@@ -58,14 +58,8 @@ void UcmaServer::drop_all() {
 }
 
 Result<void> UcmaServer::check(const ClientServer::Claim& claim, Channel& channel) {
-  const rocefs_hello& said = claim.request.u.hello;
-  if (said.magic != ROCEFS_UAPI_MAGIC) {
+  if (claim.request.u.hello.magic != ROCEFS_UAPI_MAGIC) {
     return Error{EPROTO, "the first request has no magic number"};
-  }
-  // The server of clients has refused other versions by now.
-  if (said.version != ROCEFS_UAPI_VERSION) {
-    return errorf(EPROTO, "the interface has version {}, not {}",
-                  static_cast<int>(ROCEFS_UAPI_VERSION), said.version);
   }
   if (engine_.mode() != ClockMode::kReal) {
     return Error{EOPNOTSUPP, "programs have no place in virtual time"};

@@ -69,15 +69,15 @@ struct Desk {
   Fd commands, events;
   rocefs_answer opened{};
 
-  explicit Desk(Office& office, pid_t pid = 1, uint32_t version = ROCEFS_UAPI_VERSION) {
+  explicit Desk(Office& office, pid_t pid = 1, uint32_t magic = ROCEFS_UAPI_MAGIC) {
     int ends[2];
     REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
     commands = Fd(ends[0]);
     office.on_control([&] {
       ClientServer::Claim claim{
           StrangerFd(Fd(ends[1]), office.rig.server->closer(), 1000), Fd(), {pid, 1000, 1000}, {}};
-      claim.request.u.hello.magic = ROCEFS_UAPI_MAGIC;
-      claim.request.u.hello.version = version;
+      claim.request.u.hello.magic = magic;
+      claim.request.u.hello.version = ROCEFS_UAPI_VERSION;
       std::strcpy(claim.request.u.hello.comm, "test");
       office.server->take_over(std::move(claim));
       return true;
@@ -207,7 +207,7 @@ TEST_CASE("ucma server: an invalid command ends its own channel only") {
     CHECK(office.ids() == 1);
   }
   CHECK(bystander.create() != kept);
-  Desk stranger(office, 1, ROCEFS_UAPI_VERSION + 1);
+  Desk stranger(office, 1, ROCEFS_UAPI_MAGIC + 1);
   CHECK(stranger.opened.error == EPROTO);
   CHECK(office.channels() == 1);
 }
