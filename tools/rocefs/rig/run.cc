@@ -27,8 +27,8 @@ const char* const kRunUsage =
     R"(usage: rocefs run [-o OPTION[,OPTION…]] [--keep WHEN] [CONFIG] -- COMMAND [ARGUMENT…]
 
 Mounts a rocefs at a new directory, with the configuration file CONFIG or two NICs without one, runs
-COMMAND, and unmounts. COMMAND finds the mount in $ROCEFS_MOUNT. If it fails, the last lines of the
-mount's dmesg are printed, and the mount stays for a look.
+COMMAND, and unmounts. COMMAND finds the mount in $ROCEFS_MOUNT. If it fails by itself, the last lines
+of the mount's dmesg are printed, and the mount stays for a look; a run that is stopped keeps none.
 
   -o OPTION      option of the mount, as of rocefs: clock=virtual, seed=7, …
   --keep WHEN    when the mount stays: failure (the default), always or never
@@ -152,11 +152,15 @@ CommandEnd run_command(char** command) {
   ssize_t failed;
   while ((failed = ::read(failure.get(), &word, 1)) < 0 && errno == EINTR) {
   }
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
+  // The number stays the child's, and may be signalled, until it is waited for.
+  siginfo_t unused;
+  while (::waitid(P_PID, static_cast<id_t>(child), &unused, WEXITED | WNOWAIT) < 0) {
     if (errno != EINTR) return {print_not_prepared(kRunProgram, {errno, std::strerror(errno)})};
   }
   command_pid = 0;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   const int exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return {exit_status, exit_status != 0 && failed <= 0 && !stopped};
 }

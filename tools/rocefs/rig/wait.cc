@@ -13,13 +13,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "core/base/units.h"
 #include "tools/rocefs/command/exit_status.h"
@@ -56,6 +56,7 @@ namespace {
 constexpr char kWaitProgram[] = "rocefs wait";
 constexpr int kTimedOut = 124;  // as of timeout(1)
 constexpr TimeNs kDefaultTimeout = 60 * kSecond;
+constexpr TimeNs kMaxTimeout = 1'000'000 * kSecond;  // its sum with the clock's time is a time
 // Time beyond the deadline that a mount may take to answer.
 constexpr TimeNs kAnswer = 2 * kSecond;
 
@@ -71,6 +72,7 @@ Result<TimeNs> timeout_of(std::string text) {
   if (!text.empty() && text.find_first_not_of(".0123456789") == std::string::npos) text += "s";
   Result<TimeNs> time = parse_duration(text);
   if (!time) return errorf(EINVAL, "--timeout {}: {}", text, time.error().reason);
+  if (*time > kMaxTimeout) return errorf(ERANGE, "--timeout {}: none has no limit", text);
   return time;
 }
 
@@ -193,15 +195,11 @@ std::optional<dev_t> device_of(const std::string& mount_point) {
   return root.st_dev;
 }
 
-TimeNs now() {
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
-
 // Knobs and states wake a poll when they change; counters and measured values do not, and are read
 // again after a time that grows. An empty mount point: all paths are absolute.
 Result<int> wait_until(const WaitOptions& options, const std::string& mount_point) {
   constexpr TimeNs kFirst = 5 * kMillisecond, kLongest = 50 * kMillisecond;
-  const TimeNs deadline = options.timeout == kNever ? kNever : now() + options.timeout;
+  const TimeNs deadline = options.timeout == kNever ? kNever : monotonic_ns() + options.timeout;
   const std::optional<dev_t> device = device_of(mount_point);
   for (TimeNs pause = kFirst;; pause = std::min(pause * 3 / 2, kLongest)) {
     std::vector<ConditionLook> looks;
@@ -216,7 +214,7 @@ Result<int> wait_until(const WaitOptions& options, const std::string& mount_poin
     if (std::all_of(looks.begin(), looks.end(), [](const auto& look) { return look.holds(); })) {
       return 0;
     }
-    const TimeNs left = deadline == kNever ? kNever : deadline - now();
+    const TimeNs left = deadline == kNever ? kNever : deadline - monotonic_ns();
     if (left <= 0) {
       for (const ConditionLook& look : looks) {
         if (!look.holds()) std::fprintf(stderr, "%s: %s\n", kWaitProgram, look.unmet().c_str());
@@ -238,7 +236,6 @@ Result<int> wait_until(const WaitOptions& options, const std::string& mount_poin
 // wait_until() in another process: a caller whose file system does not answer waits in the kernel,
 // beyond the reach of a timer.
 Result<int> wait_bounded(const WaitOptions& options, const std::string& mount_point) {
-  constexpr TimeNs kLongest = 1'000'000 * kSecond;
   const pid_t looker = ::fork();
   if (looker < 0) return Error{errno, std::strerror(errno)};
   if (looker == 0) {
@@ -247,7 +244,7 @@ Result<int> wait_bounded(const WaitOptions& options, const std::string& mount_po
     ::_exit(status ? *status : print_failure({1, "wait: " + status.error().reason}));
   }
   Fd process(static_cast<int>(::syscall(SYS_pidfd_open, looker, 0)));
-  const TimeNs limit = std::min(options.timeout, kLongest) + kAnswer;
+  const TimeNs limit = options.timeout + kAnswer;
   const timespec time{limit / kSecond, limit % kSecond};
   pollfd ended{process.get(), POLLIN, 0};
   int status = 0;
