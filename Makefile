@@ -99,8 +99,8 @@ deb-same: deb ## build them once more, elsewhere and later, and compare each oct
 	@test/packages/same $(BUILD)/deb
 image-test: ## build the container image by Podman, run it by runc: alone, two on one wire, as a pod
 	@tools/install-packages image-test
-	@mkdir -p $(BUILD)/deb
-	@test/packages/image $(BUILD)/deb
+	@mkdir -p $(BUILD)/image
+	@test/packages/image $(BUILD)/image
 aarch64: packages ## cross-build for aarch64; the unit tests under qemu-user
 	@tools/install-packages aarch64
 	@tools/cross-root arm64 $(BUILD)/aarch64/root
