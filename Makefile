@@ -97,7 +97,7 @@ deb-test: deb ## install them in a fresh Debian, run the README's tour and the C
 	@test/packages/recipes $(BUILD)/deb
 deb-same: deb ## build them once more, elsewhere and later, and compare each octet
 	@test/packages/same $(BUILD)/deb
-image-test: ## build the container image by Podman, run it by runc: alone, two on one wire, as a pod
+image-test: ## build the container image by Podman, run it by runc: alone, two on one wire, as the containers of a pod
 	@tools/install-packages image-test
 	@mkdir -p $(BUILD)/image
 	@test/packages/image $(BUILD)/image
