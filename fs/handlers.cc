@@ -147,6 +147,9 @@ void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set
   if (set & FUSE_SET_ATTR_MODE) node->mode = wanted->st_mode & 07777;
   if (set & FUSE_SET_ATTR_UID) node->uid = wanted->st_uid;
   if (set & FUSE_SET_ATTR_GID) node->gid = wanted->st_gid;
+  if (set & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) {
+    server.tree_.note_access();
+  }
   if (set & FUSE_SET_ATTR_ATIME) node->atime = wanted->st_atim;
   if (set & FUSE_SET_ATTR_MTIME) node->mtime = wanted->st_mtim;
   if (set & FUSE_SET_ATTR_ATIME_NOW) node->atime = date_now();

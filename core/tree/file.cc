@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/base/shares.h"
+#include "core/tree/open_text.h"
 
 namespace rocefs {
 namespace {
@@ -133,16 +133,6 @@ void Attribute::mark_removed() {
 
 namespace {
 
-// About 120 of the longest texts, traces of 2 MiB; a single user gets half.
-constexpr size_t kMaxTextBytes = size_t{256} << 20;  // bytes
-constexpr size_t kTextForPrivileged = kMaxTextBytes / 8;
-
-// Limits the text that all open streams of the process hold: a user may have many descriptors.
-Shares& open_text_shares() {
-  static Shares shares(kMaxTextBytes, kTextForPrivileged);
-  return shares;
-}
-
 class OpenStream final : public OpenFile {
  public:
   OpenStream(std::shared_ptr<Stream> stream, uid_t user)
@@ -157,7 +147,7 @@ class OpenStream final : public OpenFile {
                       answer = std::move(answer)](Result<std::string> content) mutable {
       if (!content) return answer(content.error());
       content->shrink_to_fit();
-      Shares::Share share = open_text_shares().take(user, is_privileged(user), content->size());
+      Shares::Share share = take_open_text(user, content->size());
       if (!share) return answer(Error{ENOMEM, "the user's open files hold too much text"});
       *snapshot = {std::move(*content), std::move(share)};
       answer(slice(snapshot->text, offset, size));

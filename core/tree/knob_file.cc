@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "core/tree/glob.h"
+#include "core/tree/file_walk.h"
 
 namespace rocefs {
 

@@ -45,8 +45,8 @@ void add_knob_files(Tree& tree, const std::string& directory, const std::shared_
 void add_knob_file(Tree& tree, const std::string& directory, const std::shared_ptr<KnobFile>& file);
 
 // Looks the paths up, following links, and parses the values by their rows. A path may be a pattern
-// (core/tree/glob.h). EINVAL for a path that is not a knob's or names a knob twice, under any name;
-// the reason names it.
+// (core/tree/file_walk.h). EINVAL for a path that is not a knob's or names a knob twice, under any
+// name; the reason names it.
 Result<std::vector<KnobChange>> knob_changes(Tree& tree,
                                              const std::vector<Assignment>& assignments);
 

@@ -49,6 +49,7 @@ Tree::Node& Tree::add_quietly(std::string_view path, Kind kind) {
   std::string_view parent_path = slash == path.npos ? std::string_view{} : path.substr(0, slash);
   std::string_view name = slash == path.npos ? path : path.substr(slash + 1);
   Ino parent = add_directory(parent_path);
+  ++version_;
   Ino ino = fnv1a64(path);
   while (ino <= kRootIno || nodes_.contains(ino)) ++ino;
 
@@ -186,6 +187,7 @@ void Tree::remove(std::string_view path) {
 }
 
 void Tree::drop(Node& node) {
+  ++version_;
   for (Ino child_ino : std::exchange(node.children, {})) drop(*find(child_ino));
   Ino ino = node.ino;
   unfilled_.erase(ino);

@@ -96,6 +96,10 @@ class Tree {
   // `refresh` runs before a name is looked up in the directory, and before entries(): it brings
   // them up to date, so that what nobody looks at costs nothing. For a directory that changes.
   void set_refresh(Ino directory, std::function<void()> refresh);
+  // Changes when a name comes or goes, or a mode or owner changes.
+  uint64_t version() const { return version_; }
+  // A mode or owner was changed.
+  void note_access() { ++version_; }
   // All entries, up to date.
   const std::vector<Ino>& entries(Ino directory);
   // Visits every file under its own path, in no order.
@@ -143,6 +147,7 @@ class Tree {
   std::optional<timespec> filling_;                           // a fill runs: date of its entries
   Listener* listener_ = nullptr;
   std::function<void(Ino)> changed_;
+  uint64_t version_ = 0;
   uid_t uid_;
   gid_t gid_;
 };

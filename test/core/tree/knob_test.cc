@@ -7,8 +7,8 @@
 
 #include "core/base/assignment.h"
 #include "core/base/rng.h"
+#include "core/tree/file_walk.h"
 #include "core/tree/function_file.h"
-#include "core/tree/glob.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/store_log.h"
 

@@ -5,8 +5,9 @@
 
 #include "core/base/clock.h"
 #include "core/base/hash.h"
+#include "core/tree/file_walk.h"
 #include "core/tree/function_file.h"
-#include "core/tree/glob.h"
+#include "core/tree/get_file.h"
 #include "core/tree/knob_file.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/reference.h"
@@ -128,6 +129,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
                            "the packet core's input and output: io_uring, or poll where io_uring "
                            "may not be used, which dmesg explains"));
   dmesg_.add_files(*tree_, debug, *engine_);
+  add_get_file(*tree_, debug, loop_);
   add_set_file(*tree_, debug, *engine_);
   capture_ = std::make_shared<CaptureFile>(*engine_, *fabric_, *files_,
                                            [this](std::string why) { log(LogLevel::kErr, why); });

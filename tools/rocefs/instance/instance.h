@@ -64,9 +64,9 @@ class Instance {
 
   // Adds all files. A reset calls `drop_clients`, which may be empty.
   void add_files(std::function<void()> drop_clients);
-  // Stores `settings` before the engine starts; a path may be a pattern (core/tree/glob.h). Knobs
-  // are one transaction; what only other settings make, and triggers, follow in their order. The
-  // reason of a failure is FILE:LINE: PATH: WHY.
+  // Stores `settings` before the engine starts; a path may be a pattern (core/tree/file_walk.h).
+  // Knobs are one transaction; what only other settings make, and triggers, follow in their order.
+  // The reason of a failure is FILE:LINE: PATH: WHY.
   std::optional<Failure> apply(const std::vector<KnobSetting>& settings);
   // Runs `ended` at a reset, on the core thread, when flows of traffic/ have ended: for flows that
   // are not there. Before the engine starts.

@@ -10,7 +10,7 @@
 #include "core/base/assignment.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
-#include "core/tree/glob.h"
+#include "core/tree/file_walk.h"
 #include "core/tree/knob_file.h"
 #include "core/tree/knob_transaction.h"
 #include "core/tree/trigger.h"
