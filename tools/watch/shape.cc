@@ -1,0 +1,142 @@
+#include "tools/watch/shape.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/base/text.h"
+#include "tools/watch/getter.h"
+
+namespace rocefs {
+namespace {
+
+using Kind = Shape::Node::Kind;
+
+// An end of a cable as ports/N/link of a switch names it: NODE, or DEVICE/PORT.
+struct End {
+  std::string node;
+  unsigned port = 1;
+  explicit End(std::string_view text) {
+    const size_t slash = std::min(text.find('/'), text.size());
+    node = text.substr(0, slash);
+    if (slash < text.size()) port = static_cast<unsigned>(text[slash + 1] - '0');
+  }
+};
+
+class Builder {
+ public:
+  explicit Builder(const MountFiles& files) : files_(files) {}
+
+  Result<Shape> build() {
+    if (Result<void> added = add_nodes("fabric", Kind::kSwitch); !added) return added.error();
+    if (Result<void> added = add_nodes({}, Kind::kDevice); !added) return added.error();
+    if (Result<void> listed = list_links(); !listed) return listed.error();
+    if (Result<void> added = add_switch_ports(); !added) return added.error();
+    add_direct_cables();
+    return std::move(shape_);
+  }
+
+ private:
+  Result<void> add_nodes(const std::string& directory, Kind kind) {
+    const std::string path =
+        directory.empty() ? "class/infiniband" : std::string(kDebugFiles) + directory;
+    Result<std::vector<MountFiles::Entry>> entries = files_.list(path);
+    if (!entries && entries.error().code == ENOENT) return {};
+    if (!entries) return entries.error();
+    for (MountFiles::Entry& entry : *entries) node(std::move(entry.name), kind);
+    return {};
+  }
+
+  size_t node(std::string name, Kind kind) {
+    auto [at, added] = numbers_.try_emplace(name, shape_.nodes.size());
+    if (added) shape_.nodes.push_back({kind, std::move(name)});
+    return at->second;
+  }
+
+  Result<void> list_links() {
+    Result<std::vector<MountFiles::Entry>> links = files_.list(std::string(kDebugFiles) + "links");
+    if (!links) return links.error();
+    for (MountFiles::Entry& entry : *links) links_.insert(std::move(entry.name));
+    return {};
+  }
+
+  // The N-th cable from one node to another has ".N" at the end of its links' names, from 2 on.
+  static std::string link(std::string from, std::string to, unsigned parallel) {
+    std::string name = std::move(from) + "-" + std::move(to);
+    std::replace(name.begin(), name.end(), '/', '.');
+    return parallel > 1 ? name + "." + std::to_string(parallel) : name;
+  }
+
+  Result<void> add_switch_ports() {
+    Getter ports(files_, {std::string(kDebugFiles) + "fabric/*/ports/*/link"});
+    if (Result<void> looked = ports.look(); !looked) return looked.error();
+    for (const Getter::Line& line : ports.lines()) {
+      const std::vector<std::string_view> parts = split(line.path, "/");
+      const std::string from(parts[4]);
+      const auto port = static_cast<unsigned>(std::stoul(std::string(parts[6])));
+      const std::string to(line.text);
+      const unsigned parallel = ++parallels_[{from, to}];
+      const std::string out = link(from, to, parallel), back = link(to, from, parallel);
+      if (auto known = cables_.find(back); known != cables_.end()) {
+        shape_.cables[known->second].b_port = port;
+        continue;
+      }
+      const End end(to);
+      const size_t a = node(from, Kind::kSwitch), b = node(end.node, Kind::kUplink);
+      const bool device = shape_.nodes[b].kind == Kind::kDevice;
+      cables_[out] = shape_.cables.size();
+      shape_.cables.push_back({a, b, port, device ? end.port : 0, out, back});
+      links_.erase(out);
+      links_.erase(back);
+    }
+    return {};
+  }
+
+  // Cables without a switch: of two devices, or of a device and an uplink.
+  void add_direct_cables() {
+    while (!links_.empty()) {
+      const std::string name = *links_.begin();
+      links_.erase(links_.begin());
+      for (size_t at = name.find('-'); at != name.npos; at = name.find('-', at + 1)) {
+        std::string from = name.substr(0, at), to = name.substr(at + 1);
+        const std::string back = to + "-" + from;
+        const auto a = device(from);
+        if (!a || !links_.contains(back)) continue;
+        links_.erase(back);
+        const auto b = device(to);
+        const size_t far = b ? b->first : node(to, Kind::kUplink);
+        shape_.cables.push_back({a->first, far, a->second, b ? b->second : 0, name, back});
+        break;
+      }
+    }
+  }
+
+  // Device and port of a link's end: NAME or NAME.PORT.
+  std::optional<std::pair<size_t, unsigned>> device(const std::string& end) const {
+    for (auto [name, port] : {std::pair(end, 1u), std::pair(end.substr(0, end.rfind('.')), 2u)}) {
+      auto found = numbers_.find(name);
+      if (found != numbers_.end() && shape_.nodes[found->second].kind == Kind::kDevice) {
+        return std::pair(found->second, port);
+      }
+    }
+    return std::nullopt;
+  }
+
+  const MountFiles& files_;
+  Shape shape_;
+  std::map<std::string, size_t> numbers_;  // of nodes
+  std::set<std::string> links_;            // not yet part of a cable
+  std::map<std::string, size_t> cables_;   // by the link out of a switch
+  std::map<std::pair<std::string, std::string>, unsigned> parallels_;
+};
+
+}  // namespace
+
+Result<Shape> shape_of(const MountFiles& files) {
+  return Builder(files).build();
+}
+
+}  // namespace rocefs
