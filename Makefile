@@ -36,7 +36,7 @@ EXAMPLES := $(patsubst tools/examples/%.cc,$(BUILD)/examples/%.so,$(filter-out %
 MANUAL := $(BUILD)/share/man/man1/mango-ctl.1
 PAGES := $(wildcard doc/man/*.[0-9]) $(MANUAL)
 HTML := $(foreach page,$(PAGES),$(BUILD)/share/doc/rocefs/html/$(notdir $(page)).html)
-all: $(BUILD)/bin/rocefs $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(MANUAL) $(PROVIDERS) $(BUILD)/lib/libmango.so $(EXAMPLES) ## build everything into build/ (the default)
+all: $(BUILD)/bin/rocefs $(BUILD)/bin/rocefs-view $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(MANUAL) $(PROVIDERS) $(BUILD)/lib/libmango.so $(EXAMPLES) ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=quick BUILD=$(BUILD)/quick $(BUILD)/quick/bin/rocefs
 	@tools/demo $(BUILD)/quick/bin/rocefs
@@ -292,6 +292,12 @@ $(MANUAL): tools/mango-ctl/mango-ctl.1.in $(BUILD)/bin/mango-ctl
 	@mkdir -p $(@D)
 	$(EMULATOR) $(BUILD)/bin/mango-ctl --print-manual >$(BUILD)/tools/mango-ctl/commands.roff
 	sed -e '/^@COMMANDS@$$/{r $(BUILD)/tools/mango-ctl/commands.roff' -e 'd;}' $< >$@
+# Clients of the files, from outside. The page of rocefs-view is part of the program.
+$(BUILD)/tools/rocefs-view/unit.o: $(wildcard tools/rocefs-view/page/*)
+$(BUILD)/bin/rocefs-view: $(call objects,tools/watch tools/rocefs-view) $(call libraries,tools/rocefs-view)
+	$(call say,$(@F))
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cpp-httplib fmt 2>/dev/null)
 $(BUILD)/include/%.h: pcc/api/%.h
 	@mkdir -p $(@D) && ln -sf $(abspath $<) $@
 

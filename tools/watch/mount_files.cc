@@ -37,7 +37,7 @@ Result<MountFiles> MountFiles::open(const std::string& mount_point) {
 // for a path with "..".
 Result<Fd> MountFiles::open_file(const std::string& path, int flags) const {
   open_how how{};
-  how.flags = static_cast<uint64_t>(flags | O_CLOEXEC | O_NOCTTY);
+  how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
   constexpr int kTries = 10'000;
   for (int left = kTries;; --left) {

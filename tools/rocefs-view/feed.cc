@@ -1,0 +1,265 @@
+#include "tools/rocefs-view/feed.h"
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace rocefs {
+namespace {
+
+using namespace std::chrono;
+
+// Files of which all listeners hear. The first group changes only with devices; flows come and go.
+const std::vector<std::string> kFabricFiles = {
+    "kernel/debug/rocefs/clock/now_ns",
+    "kernel/debug/rocefs/clock/mode",
+    "kernel/debug/rocefs/links/*/bytes",
+    "kernel/debug/rocefs/links/*/lost",
+    "kernel/debug/rocefs/links/*/overflowed",
+    "kernel/debug/rocefs/links/*/rate",
+    "kernel/debug/rocefs/links/*/state",
+    "kernel/debug/rocefs/fabric/*/buffer/used",
+    "kernel/debug/rocefs/fabric/*/buffer/size",
+    "kernel/debug/rocefs/fabric/*/ports/*/queue/*/bytes",
+    "kernel/debug/rocefs/fabric/*/ports/*/queue/*/marked",
+    "kernel/debug/rocefs/fabric/*/ports/*/queue/*/dropped",
+    "kernel/debug/rocefs/fabric/*/ports/*/pfc/*/paused",
+    "kernel/debug/rocefs/fabric/*/ports/*/pfc/*/pause_sent",
+    "class/infiniband/*/ports/*/hw_counters/np_cnp_sent",
+    "class/infiniband/*/ports/*/hw_counters/rp_cnp_handled",
+    "class/infiniband/*/ports/*/hw_counters/out_of_sequence",
+    "class/infiniband/*/ports/*/hw_counters/packet_seq_err",
+    "class/infiniband/*/ports/*/hw_counters/local_ack_timeout_err",
+    "class/infiniband/*/ports/*/hw_counters/sr_retrans",
+};
+const std::vector<std::string> kFlowFiles = {
+    "kernel/debug/rocefs/traffic/*/state", "kernel/debug/rocefs/traffic/*/result",
+    "kernel/debug/rocefs/traffic/*/rate",  "kernel/debug/rocefs/traffic/*/window",
+    "kernel/debug/rocefs/loads/*/state",   "kernel/debug/rocefs/loads/*/result",
+};
+constexpr size_t kPinGroup = 2;
+// Messages that are kept for listeners that are late.
+constexpr size_t kTicks = 16;
+constexpr size_t kFirstLines = 500;  // of a log, for a new listener
+constexpr TimeNs kLogInterval = kSecond;
+// A log is looked at for at most this part of the time: a long one costs more.
+constexpr TimeNs kLogPart = 100;
+
+// Adds a part to the contents of a JSON array.
+void append(std::string& contents, std::string_view part) {
+  if (!contents.empty() && !part.empty()) contents += ',';
+  contents += part;
+}
+
+TimeNs steady_now() {
+  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+// The last lines of a text, as JSON strings with commas between.
+std::string json_lines(std::string_view text, size_t most = SIZE_MAX) {
+  std::vector<std::string_view> lines;
+  while (!text.empty() && lines.size() < most) {
+    if (text.ends_with('\n')) text.remove_suffix(1);
+    const size_t begin = text.rfind('\n') + 1;  // 0 if there is none
+    lines.push_back(text.substr(begin));
+    text = text.substr(0, begin);
+  }
+  std::string json;
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    if (!json.empty()) json += ',';
+    json += json_string(*line);
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string json_string(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string Feed::Log::news(const MountFiles& files, TimeNs now) {
+  if (now < due) return {};
+  Result<std::string> all = files.read(path);
+  const TimeNs took = steady_now() - now;
+  due = now + std::max(kLogInterval, took * kLogPart);
+  if (!all) return {};
+  // A log grows at its end, until old lines are dropped: then the last known line is looked for.
+  std::string news;
+  if (all->starts_with(text)) {
+    news = all->substr(text.size());
+  } else {
+    std::string_view last = text;
+    if (last.ends_with('\n')) last.remove_suffix(1);
+    last = last.substr(last.rfind('\n') + 1);
+    const size_t at = last.empty() ? all->npos : all->rfind(last);
+    news = at == all->npos ? *all : all->substr(std::min(at + last.size() + 1, all->size()));
+  }
+  text = std::move(*all);
+  return json_lines(news, kFirstLines);
+}
+
+std::string Feed::Log::last_lines() const {
+  return json_lines(text, kFirstLines);
+}
+
+Feed::Feed(const MountFiles& files, TimeNs interval)
+    : files_(files),
+      interval_(interval),
+      dmesg_{"kernel/debug/rocefs/dmesg"},
+      stores_{"kernel/debug/rocefs/clock/log"} {
+  groups_.emplace_back(files, kFabricFiles);
+  groups_.emplace_back(files, kFlowFiles);
+  thread_ = std::thread([this] { run(); });
+}
+
+Feed::~Feed() {
+  stop();
+  thread_.join();
+}
+
+void Feed::stop() {
+  std::lock_guard lock(mutex_);
+  stopping_ = true;
+  news_.notify_all();
+}
+
+// Looks at even intervals; one that is late is left out. Nobody waits for a look that hangs but
+// those who wait for its message.
+void Feed::run() {
+  auto due = steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    if (listeners_ == 0) {
+      news_.wait(lock);
+      due = steady_clock::now();
+      continue;
+    }
+    if (news_.wait_until(lock, due, [this] { return stopping_; })) return;
+    const bool whole = std::exchange(wants_whole_, false);
+    lock.unlock();
+    Tick tick = look(whole);
+    lock.lock();
+    tick.number = ++number_;
+    ticks_.push_back(std::move(tick));
+    if (ticks_.size() > kTicks) ticks_.pop_front();
+    news_.notify_all();
+    due = std::max(due + nanoseconds(interval_), steady_clock::now());
+  }
+}
+
+Feed::Tick Feed::look(bool wants_whole) {
+  auto content = std::make_shared<Content>();
+  Tick tick;
+  for (size_t i = 0; i < groups_.size() && tick.gone.empty(); ++i) {
+    Getter& group = groups_[i];
+    if (Result<void> looked = group.look(); !looked) {
+      tick.gone = looked.error().reason;
+    } else {
+      append(content->groups, group.other_files() ? whole_group(i, group) : changes(i, group));
+    }
+  }
+  if (tick.gone.empty()) {
+    const TimeNs now = steady_now();
+    content->dmesg = dmesg_.news(files_, now);
+    content->stores = stores_.news(files_, now);
+  }
+  tick.changes = std::move(content);
+  if (wants_whole) tick.whole = whole();
+  const auto wall = duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+  tick.wall = fmt::format("{}", wall);
+  return tick;
+}
+
+// Content for a listener that knows nothing yet, as of the last look.
+Feed::ContentPtr Feed::whole() const {
+  auto content = std::make_shared<Content>();
+  for (size_t i = 0; i < groups_.size(); ++i) append(content->groups, whole_group(i, groups_[i]));
+  content->dmesg = dmesg_.last_lines();
+  content->stores = stores_.last_lines();
+  return content;
+}
+
+std::string Feed::whole_group(size_t number, const Getter& getter) {
+  std::string paths, values;
+  for (const Getter::Line& line : getter.lines()) {
+    if (!paths.empty()) paths += ',', values += ',';
+    paths += json_string(line.path);
+    values += json_string(unescaped(line.text));
+  }
+  return fmt::format("{{\"g\":{},\"paths\":[{}],\"values\":[{}]}}", number, paths, values);
+}
+
+std::string Feed::changes(size_t number, const Getter& getter) {
+  std::string changed;
+  for (uint32_t i : getter.changed()) {
+    if (!changed.empty()) changed += ',';
+    changed += fmt::format("{},{}", i, json_string(unescaped(getter.lines()[i].text)));
+  }
+  return fmt::format("{{\"g\":{},\"c\":[{}]}}", number, changed);
+}
+
+Feed::Listener::Listener(Feed& feed, std::vector<std::string> pins) : feed_(feed) {
+  if (!pins.empty()) pins_.emplace(feed.files_, std::move(pins));
+  std::lock_guard lock(feed_.mutex_);
+  ++feed_.listeners_;
+  feed_.news_.notify_all();
+}
+
+Feed::Listener::~Listener() {
+  std::lock_guard lock(feed_.mutex_);
+  --feed_.listeners_;
+}
+
+// A pin that is refused, because a file has gone, shows nothing.
+std::string Feed::Listener::pinned() {
+  if (!pins_) return {};
+  if (!pins_->look()) {
+    all_pins_ = true;
+    return {};
+  }
+  const bool all = std::exchange(all_pins_, false) || pins_->other_files();
+  return (all ? whole_group : changes)(kPinGroup, *pins_);
+}
+
+std::string Feed::Listener::next() {
+  Content content;
+  Tick last;
+  {
+    std::unique_lock lock(feed_.mutex_);
+    auto knows = [&] { return seen_ != 0 && seen_ + 1 >= feed_.ticks_.front().number; };
+    auto has_news = [&] {
+      if (feed_.stopping_) return true;
+      if (seen_ != 0 && feed_.number_ == seen_) return false;
+      if (feed_.ticks_.empty() || (!knows() && !feed_.ticks_.back().whole)) {
+        feed_.wants_whole_ = true;
+        return false;
+      }
+      return true;
+    };
+    feed_.news_.wait(lock, has_news);
+    if (feed_.stopping_) return {};
+    last = feed_.ticks_.back();
+    if (!knows()) {
+      content = *last.whole;
+    } else {
+      // More than one only if this listener was late: the page applies groups one after the other.
+      for (const Tick& tick : feed_.ticks_) {
+        if (tick.number <= seen_) continue;
+        append(content.groups, tick.changes->groups);
+        append(content.dmesg, tick.changes->dmesg);
+        append(content.stores, tick.changes->stores);
+      }
+    }
+    seen_ = last.number;
+  }
+  append(content.groups, pinned());
+  std::string more;
+  if (!content.dmesg.empty()) more += fmt::format(",\"dmesg\":[{}]", content.dmesg);
+  if (!content.stores.empty()) more += fmt::format(",\"stores\":[{}]", content.stores);
+  if (!last.gone.empty()) more += fmt::format(",\"gone\":{}", json_string(last.gone));
+  return fmt::format("{{\"wall\":{},\"groups\":[{}]{}}}", last.wall, content.groups, more);
+}
+
+}  // namespace rocefs

@@ -1,0 +1,17 @@
+// Page: the files that the browser gets, which are part of the program.
+#pragma once
+
+#include <string_view>
+
+namespace rocefs {
+
+struct PageFile {
+  std::string_view path;  // as in the request
+  std::string_view type;  // Content-Type
+  std::string_view content;
+};
+
+// Null if there is none of this path.
+const PageFile* page_file(std::string_view path);
+
+}  // namespace rocefs
