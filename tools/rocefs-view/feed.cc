@@ -104,11 +104,12 @@ std::string Feed::Log::last_lines() const {
   return json_lines(text, kFirstLines);
 }
 
-Feed::Feed(const MountFiles& files, TimeNs interval)
+Feed::Feed(const MountFiles& files, TimeNs interval, std::function<void()> ended)
     : files_(files),
       interval_(interval),
       dmesg_{"kernel/debug/rocefs/dmesg"},
-      stores_{"kernel/debug/rocefs/clock/log"} {
+      stores_{"kernel/debug/rocefs/clock/log"},
+      ended_(std::move(ended)) {
   groups_.emplace_back(files, kFabricFiles);
   groups_.emplace_back(files, kFlowFiles);
   thread_ = std::thread([this] { run(); });
@@ -132,9 +133,9 @@ void Feed::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (listeners_ == 0) {
-      news_.wait(lock);
+      news_.wait_for(lock, seconds(1));
       due = steady_clock::now();
-      continue;
+      if (listeners_ == 0 && !files_.ended()) continue;
     }
     if (news_.wait_until(lock, due, [this] { return stopping_; })) return;
     const bool whole = std::exchange(wants_whole_, false);
@@ -146,6 +147,13 @@ void Feed::run() {
     if (ticks_.size() > kTicks) ticks_.pop_front();
     news_.notify_all();
     due = std::max(due + nanoseconds(interval_), steady_clock::now());
+    if (!files_.ended()) continue;
+    groups_.clear();
+    news_.wait_for(lock, seconds(1), [this] { return listeners_ == 0; });
+    stopping_ = true;
+    news_.notify_all();
+    lock.unlock();
+    return ended_();
   }
 }
 
@@ -210,6 +218,7 @@ Feed::Listener::Listener(Feed& feed, std::vector<std::string> pins) : feed_(feed
 Feed::Listener::~Listener() {
   std::lock_guard lock(feed_.mutex_);
   --feed_.listeners_;
+  feed_.news_.notify_all();
 }
 
 // A pin that is refused, because a file has gone, shows nothing.

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -32,8 +33,9 @@ std::string json_string(std::string_view text);
 //   gone     why the mount could not be looked at
 class Feed {
  public:
-  // `files` outlives it.
-  Feed(const MountFiles& files, TimeNs interval);
+  // `files` outlives it. `ended` is called on the feed's thread when the mount has ended, after
+  // listeners were told.
+  Feed(const MountFiles& files, TimeNs interval, std::function<void()> ended);
   ~Feed();
   Feed(const Feed&) = delete;
   Feed& operator=(const Feed&) = delete;
@@ -102,6 +104,7 @@ class Feed {
   uint64_t number_ = 0;
   size_t listeners_ = 0;
   bool stopping_ = false;
+  const std::function<void()> ended_;
   std::thread thread_;
 };
 

@@ -49,5 +49,7 @@ int main(int argc, char** argv) {
     ::_exit(0);
   }).detach();
   (*server)->run();
-  return fail(kFailed, {EIO, "the server has ended"});
+  // Threads that wait for a mount, or for a browser, are not waited for.
+  std::fprintf(stderr, "rocefs view: %s: the mount has ended\n", options->mount_point.c_str());
+  ::_exit(kFailed);
 }

@@ -52,7 +52,9 @@ const char* name_of(Shape::Node::Kind kind) {
 }  // namespace
 
 ViewServer::ViewServer(const MountFiles& files, TimeNs interval)
-    : files_(files), feed_(files, interval), http_(std::make_unique<httplib::Server>()) {}
+    : files_(files),
+      http_(std::make_unique<httplib::Server>()),
+      feed_(files, interval, [this] { http_->stop(); }) {}
 
 ViewServer::~ViewServer() {
   stop();
@@ -105,6 +107,11 @@ bool ViewServer::may_store(const httplib::Request& request) const {
 void ViewServer::add_routes() {
   http_->new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   http_->set_payload_max_length(kMaxBody);
+  // The library's own choice, SO_REUSEPORT, would let two servers share a port.
+  http_->set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   http_->set_default_headers(
       {{"Content-Security-Policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src "

@@ -10,6 +10,7 @@
 // a store {"dmesg": LINE} where the mount has said why.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -38,7 +39,7 @@ class ViewServer {
 
   // Address of the page, with the token if there is one.
   std::string url() const;
-  // Serves until stop().
+  // Serves until stop(), or until the mount has ended.
   void run();
   // Any thread.
   void stop();
@@ -59,9 +60,9 @@ class ViewServer {
   uint16_t port_ = 0;
   std::string token_;
   std::unique_ptr<Guard> guard_;
-  Feed feed_;
   std::atomic<int> streams_{0};
   std::unique_ptr<httplib::Server> http_;
+  Feed feed_;
 };
 
 }  // namespace rocefs

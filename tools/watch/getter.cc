@@ -61,6 +61,10 @@ void Getter::Look::split() {
 Result<void> Getter::look() {
   const Look& earlier = looks_[last_];
   Look& now = looks_[1 - last_];
+  if (files_.ended()) {
+    file_.reset();
+    return Error{ENODEV, "the mount has ended"};
+  }
   if (Result<void> read = read_all(now.text); !read) {
     file_.reset();
     return read.error();

@@ -24,9 +24,9 @@ Error error_of(std::string_view what) {
 }  // namespace
 
 Result<MountFiles> MountFiles::open(const std::string& mount_point) {
-  Fd root(::open(mount_point.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root) return error_of(mount_point);
-  MountFiles files(mount_point, std::move(root));
+  Result<QuietMount> mount = QuietMount::open(mount_point);
+  if (!mount) return mount.error();
+  MountFiles files(mount_point, std::move(*mount));
   if (!files.open_file(std::string(kDebugFiles) + "get", O_PATH)) {
     return errorf(EINVAL, "{}: not the mount point of a rocefs that has the file get", mount_point);
   }
@@ -36,12 +36,13 @@ Result<MountFiles> MountFiles::open(const std::string& mount_point) {
 // The kernel gives up with EAGAIN where a mount or a rename anywhere on the machine came between,
 // for a path with "..".
 Result<Fd> MountFiles::open_file(const std::string& path, int flags) const {
+  if (ended()) return errorf(ENODEV, "{}: the mount has ended", path);
   open_how how{};
   how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
   constexpr int kTries = 10'000;
   for (int left = kTries;; --left) {
-    const long fd = ::syscall(SYS_openat2, root_.get(), path.c_str(), &how, sizeof how);
+    const long fd = ::syscall(SYS_openat2, mount_.root(), path.c_str(), &how, sizeof how);
     if (fd >= 0) return Fd(static_cast<int>(fd));
     if (errno != EAGAIN || left == 0) return error_of(path);
   }

@@ -8,6 +8,7 @@
 
 #include "core/base/fd.h"
 #include "core/base/result.h"
+#include "tools/watch/quiet_mount.h"
 
 namespace rocefs {
 
@@ -21,10 +22,13 @@ class MountFiles {
     bool readable = false, writable = false;                           // for some user
   };
 
-  // EINVAL if `mount_point` is none of rocefs.
+  // EINVAL if `mount_point` is none of rocefs. May start a process (quiet_mount.h).
   static Result<MountFiles> open(const std::string& mount_point);
 
   const std::string& mount_point() const { return mount_point_; }
+  // Whether the mount has left the mount table. Then everything fails with ENODEV, and open files
+  // should be closed: they keep the daemon from its end.
+  bool ended() const { return mount_.ended(); }
   // `flags` as of open(2).
   Result<Fd> open_file(const std::string& path, int flags) const;
   // The whole text, of 8 MiB at most (EFBIG), with its newline.
@@ -35,11 +39,11 @@ class MountFiles {
   Result<std::vector<Entry>> list(const std::string& directory) const;
 
  private:
-  MountFiles(std::string mount_point, Fd root)
-      : mount_point_(std::move(mount_point)), root_(std::move(root)) {}
+  MountFiles(std::string mount_point, QuietMount mount)
+      : mount_point_(std::move(mount_point)), mount_(std::move(mount)) {}
 
   std::string mount_point_;
-  Fd root_;
+  QuietMount mount_;
 };
 
 inline constexpr std::string_view kDebugFiles = "kernel/debug/rocefs/";

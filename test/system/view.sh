@@ -1,0 +1,290 @@
+#!/bin/bash
+# rocefs view: a page that shows a mount and stores knobs; who may do that. A browser drives the page where there is
+# one (`make browser`); screenshots stay in BUILD/test/view.
+. "$(dirname "$0")/lib/common.bash"
+view=$(dirname "$ROCEFS")/rocefs-view
+shots=$(dirname "$ROCEFS")/../test/view
+mkdir -p "$shots"
+cat >"$dir/star.ini" <<'INI'
+[clock]
+mode = virtual
+[topology]
+kind = star
+hosts = 9
+rate = 10G
+[knobs]
+class/infiniband/*/device/net/*/ecn/roce_rp/enable/0 = 1
+INI
+needs curl
+# serve MOUNT OPTION…: starts the server on a free port -> $url with the token, $site without.
+serve() {
+  rm -f "$dir/served"
+  "$view" -m "$1" --listen 127.0.0.1:0 "${@:2}" >"$dir/served" 2>&1 &
+  server=$!
+  at_end end_server
+  until [ -s "$dir/served" ]; do kill -0 $server 2>/dev/null || fail "$(cat "$dir/served")"; done
+  url=$(cut -d' ' -f1 "$dir/served") site=${url%%#*}
+  site=${site%/} token=${url#*#}
+  port=${site##*:}
+}
+end_server() { kill "$server" 2>/dev/null || true; }
+mount_one() { mounted -o config="$1"; }
+get() { curl -sS -m 20 "$@"; }
+# store PATH TEXT OPTION…: one store over HTTP.
+store() {
+  get -X POST --data-binary "$(printf '{"path": "%s", "text": "%s\\n"}' "$1" "$2")" "${@:3}" "$site/api/store"
+}
+loss=kernel/debug/rocefs/links/h0-sw_0/loss
+# feed SECONDS…: the messages of a stream, one a line.
+feed() { timeout "$1" curl -sN "${site}/api/feed${2:-}" | sed -n 's/^data: //p'; }
+
+test_case "the command line: help, mistakes, a place that is no mount"
+expect 0 "$("$view" --help >"$dir/help"; echo $?)" "help"
+grep -q "^usage: rocefs view" "$dir/help" || fail "$(cat "$dir/help")"
+expect 2 "$("$view" -m "$mnt" --listen nowhere 2>"$dir/said"; echo $?)" "--listen nowhere"
+expect 2 "$("$view" -m "$mnt" --listen 127.0.0.1:65536 2>"$dir/said"; echo $?)" "a port"
+expect 2 "$("$view" -m "$mnt" --interval 1ms 2>"$dir/said"; echo $?)" "an interval"
+expect 2 "$(env -u ROCEFS_MOUNT "$view" 2>"$dir/said"; echo $?)" "no mount point"
+expect 1 "$("$view" -m "$dir" 2>"$dir/said"; echo $?)" "a directory"
+grep -q "not the mount point of a rocefs" "$dir/said" || fail "$(cat "$dir/said")"
+
+test_case "the page and the mount's shape; a port that is taken"
+mount_one "$dir/star.ini"
+serve "$mnt"
+get -D "$dir/head" "$site/" >"$dir/page"
+grep -q '<title>rocefs</title>' "$dir/page" || fail "$(head -c 300 "$dir/page")"
+grep -qi "^content-security-policy: default-src 'none'" "$dir/head" || fail "$(cat "$dir/head")"
+expect 10 "$(get "$site/api/shape" | grep -o '"kind":"[a-z]*"' | wc -l)" "nodes"
+expect 9 "$(get "$site/api/shape" | grep -o '"out":"sw_0-h[0-9]"' | wc -l)" "cables"
+expect 1 "$(timeout 20 "$view" -m "$mnt" --listen "127.0.0.1:$port" 2>"$dir/said"; echo $?)" "the same port"
+grep -q "Address already in use; --listen 127.0.0.1:0" "$dir/said" || fail "$(cat "$dir/said")"
+
+test_case "a stream has all files first, then what has changed"
+mount_one "$dir/star.ini"
+serve "$mnt"
+feed 2 >"$dir/messages" &
+"$ROCEFS" wait --timeout 20 "$dir/messages!=" || fail "no message"
+echo 0.25 >"$mnt/$loss"
+echo 'f write h1 h0' >"$debug/traffic/start"
+wait $! || true
+head -n 1 "$dir/messages" | grep -q '"paths":\["kernel/debug/rocefs/clock/now_ns"' || fail "$(head -c 300 "$dir/messages")"
+sed 1d "$dir/messages" | grep -q '"dmesg"\|"stores":\[.*traffic/start' || fail "no news of the store: $(sed 1d "$dir/messages" | tail -n 3)"
+sed 1d "$dir/messages" | grep -q '"g":1,"paths":\[.*traffic/f/state' || fail "no flow: $(sed 1d "$dir/messages" | tail -n 2)"
+expect '["0.25"]' "$(feed 1 "?pin=$loss" | head -n 1 | grep -o '"g":2,.*' | grep -o '"values":.*' | sed 's/.*"values"://; s/}.*//')" "a pin"
+
+test_case "a file can be read, nothing beside the mount, no device"
+mount_one "$dir/star.ini"
+serve "$mnt"
+expect 9 "$(get "$site/api/list?path=class/infiniband" | grep -o '"name"' | wc -l)" "entries"
+expect "$(cat "$mnt/$loss")" "$(get "$site/api/file?path=$loss")" "a file"
+for outside in ../../etc/passwd /etc/passwd class/infiniband/../../../../../etc/passwd "$dir/star.ini" ''; do
+  get "$site/api/file?path=$outside" | grep -q '"errno":"E' || fail "$outside: $(get "$site/api/file?path=$outside" | head -n 1)"
+done
+get "$site/api/file?path=dev/infiniband/issm0" | grep -q EPERM || fail "a device was opened"
+get --path-as-is "$site/../../etc/passwd" | grep -q ENOENT || fail "a page of the machine"
+
+test_case "only the page with the token stores, and the errors are those of echo"
+mount_one "$dir/star.ini"
+serve "$mnt"
+store "$loss" 0.5 | grep -q '"errno":"EPERM"' || fail "without a token"
+store "$loss" 0.5 -H "X-Rocefs-Token: x${token#?}" | grep -q '"errno":"EPERM"' || fail "another token"
+store "$loss" 0.5 -H "X-Rocefs-Token: 0" | grep -q '"errno":"EPERM"' || fail "a short token"
+expect 0 "$(cat "$mnt/$loss")" "what was refused"
+expect true "$(store "$loss" 0.5 -H "X-Rocefs-Token: $token")" "a store"
+expect 0.5 "$(cat "$mnt/$loss")" "what was stored"
+store "$loss" 7 -H "X-Rocefs-Token: $token" >"$dir/said"
+grep -q '"errno":"ERANGE"' "$dir/said" && grep -q "is outside 0 to 1 (ERANGE)" "$dir/said" || fail "$(cat "$dir/said")"
+store nothing 7 -H "X-Rocefs-Token: $token" | grep -q '"errno":"ENOENT"' || fail "a file that is not there"
+get -X POST --data-binary 'no json' -H "X-Rocefs-Token: $token" "$site/api/store" | grep -q '"errno":"EINVAL"' || fail "no JSON"
+expect 0.5 "$(cat "$mnt/$loss")" "after mistakes"
+
+test_case "a page of another site stores and reads nothing"
+mount_one "$dir/star.ini"
+serve "$mnt"
+with_token=(-H "X-Rocefs-Token: $token")
+store "$loss" 0.5 "${with_token[@]}" -H "Origin: http://evil.example" | grep -q '"errno":"EPERM"' || fail "another origin"
+store "$loss" 0.5 "${with_token[@]}" -H "Origin: http://127.0.0.1:1" | grep -q '"errno":"EPERM"' || fail "another port"
+# A name that the attacker makes lead here (DNS rebinding).
+for host in evil.example:$port evil.example 127.0.0.1.evil.example:$port; do
+  store "$loss" 0.5 "${with_token[@]}" -H "Host: $host" -H "Origin: http://$host" | grep -q '"errno":"EPERM"' || fail "a store for $host"
+  get -H "Host: $host" "$site/api/shape" | grep -q '"errno":"EPERM"' || fail "a look for $host"
+done
+get -D - -o /dev/null -H 'Origin: http://evil.example' "$site/api/shape" | grep -qi 'access-control' && fail "others may read"
+expect 0 "$(cat "$mnt/$loss")" "what was refused"
+expect true "$(store "$loss" 0.5 "${with_token[@]}" -H "Origin: $site")" "its own origin"
+
+test_case "--read-only: nobody stores"
+mount_one "$dir/star.ini"
+serve "$mnt" --read-only
+expect "$site/" "$url" "the address"
+store "$loss" 0.5 -H "X-Rocefs-Token: " | grep -q '"errno":"EROFS"' || fail "a store"
+expect 0 "$(cat "$mnt/$loss")" "what was refused"
+
+test_case "many streams, hanging ones too, leave room for requests"
+mount_one "$dir/star.ini"
+serve "$mnt"
+for ((i = 0; i < 30; ++i)); do
+  curl -sN -m 30 "$site/api/feed" >"$dir/stream.$i" &
+done
+"$ROCEFS" wait --timeout 20 "$dir/stream.?!=" "$dir/stream.??!=" || fail "a stream without an answer"
+expect 6 "$(grep -l 'too many pages' "$dir"/stream.* | wc -l)" "streams refused"
+get "$site/api/shape" | grep -q '"nodes"' || fail "no answer beside the streams"
+
+test_case "SIGTERM ends the server"
+mount_one "$dir/star.ini"
+serve "$mnt"
+kill $server
+status=0
+wait $server || status=$?
+expect 0 $status "status"
+
+test_case "the page keeps no mount: it can be unmounted, the streams say so, the server and the daemon end"
+mount_one "$dir/star.ini"
+serve "$mnt"
+{ feed 60 || true; } >"$dir/messages" &
+"$ROCEFS" wait --timeout 20 "$dir/messages!=" || fail "no message"
+fusermount3 -u "$mnt" || fail "busy"
+"$ROCEFS" wait --timeout 20 "$dir/messages=*\"gone\":*" || fail "no word of it: $(tail -n 1 "$dir/messages" | head -c 300)"
+status=0
+wait $server || status=$?
+expect 1 $status "status"
+grep -q "the mount has ended" "$dir/served" || fail "$(cat "$dir/served")"
+await gone
+
+test_case "a worker that is killed: the streams go on"
+mount_one "$dir/star.ini"
+serve "$mnt"
+feed 30 >"$dir/messages" &
+"$ROCEFS" wait --timeout 20 "$dir/messages!=" || fail "no message"
+kill_worker
+echo 0.125 >"$mnt/$loss" || fail "no store after the takeover"
+lines=$(wc -l <"$dir/messages")
+goes_on() { [ "$(wc -l <"$dir/messages")" -gt $((lines + 5)) ]; }
+await goes_on
+tail -n 1 "$dir/messages" | grep -q '"gone"' && fail "$(tail -n 1 "$dir/messages")"
+expect '["0.125"]' "$(feed 1 "?pin=$loss" | head -n 1 | grep -o '"g":2,.*' | grep -o '"values":.*' | sed 's/.*"values"://; s/}.*//')" "a pin"
+
+command -v chromedriver >/dev/null && command -v chromium >/dev/null || skip "no chromium with its driver here: make browser"
+browser() { HOME=$dir python3 "$(dirname "$0")/lib/browser.py" "$dir" "$@"; }
+# page OPTION…: a new browser at the page of a new mount.
+page() {
+  mount_one "$1"
+  serve "$mnt" "${@:3}"
+  at_end browser stop
+  browser start "${2:-1400x900}"
+  browser open "$url"
+  browser wait 'document.body.dataset.looks > 1'
+}
+no_errors() { expect "" "$(browser errors | grep -v 'api/store')" "errors of the page"; }
+total() { browser js "return document.querySelector('[data-total=\"$1\"]').textContent"; }
+
+test_case "browser: a queue grows under incast, and a knob that is stored shows its effect; by keyboard alone"
+page "$dir/star.ini"
+for i in 1 2 3 4 5 6 7 8; do echo "f$i write h$i h0 size=1M count=4" >"$debug/traffic/start"; done
+expect "0 B" "$(total 'deepest queue')" "before"
+# The step of time is a field of the header.
+browser js "document.getElementById('step').focus(); document.getElementById('step').select()" >/dev/null
+browser keys '100us{Enter}'
+browser wait "document.querySelector('[data-total=\"deepest queue\"]').textContent.endsWith('KB')"
+browser wait "document.getElementById('clock').textContent == 'virtual clock, 100 µs'"
+expect "0/s" "$(total marks)" "marks without ECN"
+browser shot "$shots/incast.png"
+# The switch, by its name; its ECN; a bad value, then a good one.
+browser js "document.activeElement.blur()" >/dev/null
+browser keys '/sw_0{Enter}'
+browser wait "document.querySelector('#panel h2').textContent == 'sw_0'"
+browser wait "document.querySelector('#panel details[data-path\$=\"sw_0/ecn\"] > summary')"
+browser js "document.querySelector('#panel details[data-path\$=\"sw_0/ecn\"] > summary').focus()" >/dev/null
+browser keys '{Enter}'
+field="document.getElementById('kernel/debug/rocefs/fabric/sw_0/ecn/enable')"
+browser wait "$field && $field.value == '0'"
+browser keys '{Tab}'
+browser wait "document.activeElement == $field"
+browser keys '7{Enter}'
+browser wait "document.querySelector('[data-path\$=\"ecn/enable\"] .said').textContent.includes('EINVAL')"
+expect 0 "$(cat "$debug/fabric/sw_0/ecn/enable")" "after a bad value"
+browser shot "$shots/refused.png"
+browser js "$field.select()" >/dev/null
+browser keys '1{Enter}'
+browser wait "document.querySelector('[data-path\$=\"ecn/enable\"] .said').textContent == ''"
+expect 1 "$(cat "$debug/fabric/sw_0/ecn/enable")" "after a good value"
+browser js "document.getElementById('step').focus()" >/dev/null
+browser keys '{Enter}'
+browser wait "document.querySelector('[data-total=\"marks\"]').textContent != '0/s'"
+browser js "document.activeElement.blur()" >/dev/null
+browser keys l
+browser wait "document.querySelector('#stores pre').textContent.includes('ecn/enable=1')"
+browser wait "document.querySelectorAll('#charts .store').length >= 2"
+browser shot "$shots/marks.png"
+no_errors
+
+test_case "browser: a file over time, zoom, pause, export, dark and light"
+page "$dir/star.ini"
+browser keys '/h0{Enter}'
+browser wait "document.querySelector('#panel details[data-path=\"kernel/debug/rocefs/links/h0-sw_0\"] > summary')"
+browser js "document.querySelector('#panel details[data-path=\"kernel/debug/rocefs/links/h0-sw_0\"]').open = true" >/dev/null
+browser wait "document.querySelector('[data-path\$=\"h0-sw_0/packets\"] .pin')"
+browser js "document.querySelector('[data-path\$=\"h0-sw_0/packets\"] .pin').focus()" >/dev/null
+browser keys '{Enter}'
+browser wait "document.querySelector('[data-series\$=\"h0-sw_0/packets\"] output').textContent == '0'"
+echo 'f write h0 h1 size=64K count=100' >"$debug/traffic/start"
+for ((i = 0; i < 5; ++i)); do
+  before=$(browser js 'return document.body.dataset.looks')
+  echo 100us >"$debug/clock/advance"
+  browser wait "document.body.dataset.looks > $before + 1"
+done
+expect "$(cat "$debug/links/h0-sw_0/packets")" "$(browser js "return document.querySelector('[data-series\$=\"h0-sw_0/packets\"] output').textContent")" "the present value"
+browser js 'document.activeElement.blur()' >/dev/null
+browser keys '0'
+browser wait "document.querySelector('.range').textContent.startsWith('0 ns to 500 µs')"
+browser keys '+'
+browser wait "document.querySelector('.range').textContent.startsWith('250 µs to 500 µs')"
+browser keys 'p'
+echo 100us >"$debug/clock/advance"
+expect "virtual clock, 500 µs" "$(browser js 'return document.getElementById("clock").textContent')" "while it is stopped"
+browser keys 'p'
+browser wait "document.getElementById('clock').textContent == 'virtual clock, 600 µs'"
+browser js 'window.saved = []; URL.createObjectURL = blob => (blob.text().then(text => saved.push(text)), "blob:none"); HTMLAnchorElement.prototype.click = () => {}' >/dev/null
+browser keys 'sc'
+browser wait 'saved.length == 2'
+browser js 'return saved.find(text => text.startsWith("<?xml"))' >"$dir/saved.svg"
+browser js 'return saved.find(text => text.startsWith("now_ns"))' >"$dir/saved.csv"
+python3 -c 'import sys, xml.dom.minidom as dom; assert len(dom.parse(sys.argv[1]).getElementsByTagName("rect")) >= 10' "$dir/saved.svg"
+head -n 1 "$dir/saved.csv" | grep -q '^now_ns,sent by devices,.*h0-sw_0/packets$' || fail "$(head -n 1 "$dir/saved.csv")"
+grep -q '^500000,' "$dir/saved.csv" || fail "$(cat "$dir/saved.csv")"
+theme=$(browser js 'return document.documentElement.dataset.theme')
+browser keys 't'
+browser wait "document.documentElement.dataset.theme != '$theme'"
+browser shot "$shots/dark.png"
+no_errors
+
+test_case "browser: without the token nothing can be stored"
+page "$dir/star.ini"
+browser open "http://localhost:$port/"
+browser wait 'document.body.dataset.looks > 1'
+browser js "return document.getElementById('mount').textContent" | grep -q 'read-only' || fail "it does not say so"
+browser keys '/h0{Enter}'
+browser wait "document.querySelector('#panel details')"
+browser js "document.querySelectorAll('#panel details').forEach(one => one.open = true)" >/dev/null
+browser wait "document.querySelectorAll('#panel .file input').length > 3"
+expect 0 "$(browser js "return document.querySelectorAll('#panel .file input:not([disabled])').length")" "fields to store"
+expect true "$(browser js 'return document.getElementById("advance").hidden')" "buttons of the clock"
+
+test_case "browser: 200 hosts"
+printf '[topology]\nkind = leaf-spine\nhosts = 200\nleaves = 10\nspines = 4\nrate = 100G\ncore_rate = 400G\n' >"$dir/many.ini"
+page "$dir/many.ini" 1600x1000
+expect 214 "$(browser js "return document.querySelectorAll('#map .node').length")" "nodes"
+expect 0 "$(browser js "const boxes = [...document.querySelectorAll('#map .node > .box')].map(box => box.getBoundingClientRect());
+  return boxes.filter((a, i) => boxes.some((b, j) => j > i && a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1)).length")" "nodes that cover others"
+for ((i = 1; i < 9; ++i)); do echo "f$i write h$((20 * i)) h3 size=1M count=2000" >"$debug/traffic/start"; done
+browser wait "document.querySelector('[data-name=h3] .box').classList.contains('load-4')"
+browser wait "parseFloat(document.querySelector('[data-total=\"deepest queue\"]').textContent) > 0"
+before=$(browser js 'return document.body.dataset.looks')
+browser wait "document.body.dataset.looks > $before + 10"
+browser shot "$shots/200-hosts.png"
+no_errors
+
+test_case "browser: nothing is asked of another machine"
+page "$dir/star.ini"
+expect "$site" "$(browser js "return [...new Set(performance.getEntriesByType('resource').map(one => new URL(one.name).origin))].join(' ')")" "who was asked"
+expect blocked "$(browser js "return fetch('http://127.0.0.1:1/').then(() => 'sent', () => 'blocked')")" "a request to another origin"
