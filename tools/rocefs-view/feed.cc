@@ -32,6 +32,8 @@ const std::vector<std::string> kFabricFiles = {
     "class/infiniband/*/ports/*/hw_counters/packet_seq_err",
     "class/infiniband/*/ports/*/hw_counters/local_ack_timeout_err",
     "class/infiniband/*/ports/*/hw_counters/sr_retrans",
+    // Once more at the end: files of one look are read one after the other.
+    "kernel/debug/rocefs/clock/now_ns",
 };
 const std::vector<std::string> kFlowFiles = {
     "kernel/debug/rocefs/traffic/*/state", "kernel/debug/rocefs/traffic/*/result",

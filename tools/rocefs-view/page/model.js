@@ -16,8 +16,7 @@ export function parseSize(text) {
   return match ? Number(match[1]) * (kSizes[match[2]] || 1) : 0;
 }
 
-// Least time of the real clock for a rate, ns: the files of a look are read one after the other,
-// some milliseconds apart.
+// Least time of the real clock for a rate, ns.
 const kLeastTime = 5e6;
 
 export class Model {
@@ -110,18 +109,26 @@ export class Model {
 
   #follow(restart) {
     const group = this.groups[0], numbers = group.numbers;
-    const now = numbers[group.at.get(kDebug + 'clock/now_ns')] || 0;
+    // The files of a look are read one after the other. The first and the last one are the time.
+    const last = numbers.length - 1, begin = numbers[0] || 0, now = numbers[last] || 0;
+    const time_of = at => begin + (now - begin) * at / last;
     this.mode = (group.values[group.at.get(kDebug + 'clock/mode')] || '').includes('[virtual]') ?
         'virtual' : 'real';
-    const passed = now - this.since;
     // Without time there is no rate: what the last time showed stays.
+    const passed = now - this.since;
     const known = !restart && passed > (this.mode === 'real' ? kLeastTime : 0);
-    if (known || restart || passed < 0) this.since = now;
-    const per_second = 1e9 / passed;
+    const begins = restart || passed < 0;
+    if (known || begins) this.since = now;
     const rate = (holder, key, at) => {
-      const value = numbers[at];
-      if (known) holder[key + '_rate'] = Math.max(value - holder[key], 0) * per_second;
-      if (known || holder[key] === undefined || restart) holder[key] = value;
+      const counter = holder[key + '_counter'];
+      if (known && counter) {
+        holder[key + '_rate'] = Math.max(numbers[at] - counter.value, 0) * 1e9 /
+            Math.max(time_of(at) - counter.time, 1);
+      }
+      if (known || begins || !counter) {
+        holder[key + '_counter'] = {value: numbers[at], time: time_of(at)};
+      }
+      holder[key] = numbers[at];
       return holder[key + '_rate'] || 0;
     };
     const totals = {rate: 0, marks: 0, drops: 0, paused: 0, deepest: 0};
