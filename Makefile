@@ -36,7 +36,7 @@ EXAMPLES := $(patsubst tools/examples/%.cc,$(BUILD)/examples/%.so,$(filter-out %
 MANUAL := $(BUILD)/share/man/man1/mango-ctl.1
 PAGES := $(wildcard doc/man/*.[0-9]) $(MANUAL)
 HTML := $(foreach page,$(PAGES),$(BUILD)/share/doc/rocefs/html/$(notdir $(page)).html)
-all: $(BUILD)/bin/rocefs $(BUILD)/bin/rocefs-view $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(MANUAL) $(PROVIDERS) $(BUILD)/lib/libmango.so $(EXAMPLES) ## build everything into build/ (the default)
+all: $(BUILD)/bin/rocefs $(BUILD)/bin/rocefs-view $(BUILD)/bin/rocefs-top $(BUILD)/bin/mango-pccd $(BUILD)/bin/mango-ctl $(MANUAL) $(PROVIDERS) $(BUILD)/lib/libmango.so $(EXAMPLES) ## build everything into build/ (the default)
 demo: packages ## mount, send a real file over a lossy link, prove that it arrived
 	@$(MAKE) --no-print-directory -s -j$(JOBS) MODE=quick BUILD=$(BUILD)/quick $(BUILD)/quick/bin/rocefs
 	@tools/demo $(BUILD)/quick/bin/rocefs
@@ -194,7 +194,7 @@ NEEDED_BY_cm := $(NEEDED_BY_rdma)
 NEEDED_BY_pcc := $(filter pcc/%,$(ROOMS)) $(NEEDED_BY_rdma)
 NEEDED_BY_mad_cc := $(filter mad_cc/%,$(ROOMS)) core/config
 NEEDED_BY_fs := fs
-NEEDED_BY_tools := tools/watch $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
+NEEDED_BY_tools := tools/watch tools/rocefs-top $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 unit-tests: $(TESTS:%=$(BUILD)/test/%_test)
@@ -261,6 +261,13 @@ $(BUILD)/bin/rocefs: $(call objects,$(ROCEFS_ROOMS)) $(call libraries,$(ROCEFS_R
 	$(call say,$(@F))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+# A client of the files, in a terminal.
+CURSES := $(shell pkg-config --libs ncursesw 2>/dev/null)
+$(BUILD)/bin/rocefs-top: $(call objects,tools/rocefs-top tools/watch) $(call libraries,tools/rocefs-top)
+	$(call say,$(@F))
+	@mkdir -p $(@D)
+	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(CURSES) $(shell pkg-config --libs fmt 2>/dev/null)
 
 # The build that measures, and the profile that it leaves beside the objects which are to use it.
 $(BUILD)/train/%/unit.o: $(BUILD)/%/unit.cc $(STAMP)
@@ -428,7 +435,8 @@ $(BUILD)/test/$(1)_test: $(call test_objects,$(1)) $(call libraries,$(NEEDED_BY_
 	$$(CXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) -lCatch2WithMain $$(LDLIBS)
 endef
 $(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
-$(BUILD)/test/tools_test: $(filter-out %/main.o,$(call objects,$(ROCEFS_ROOMS)))
+$(BUILD)/test/tools_test: $(filter-out %/main.o,$(call objects,$(ROCEFS_ROOMS) tools/watch tools/rocefs-top))
+$(BUILD)/test/tools_test: private LDLIBS += $(CURSES)
 
 # What the tests of cards load; nobody else's flags, for they are to crash as others' would.
 PLUGINS := $(patsubst %.cc,$(BUILD)/%.so,$(wildcard test/pcc/plugins/*.cc))

@@ -1,0 +1,38 @@
+// rocefs-top: what a mount does, in a terminal or as tables. `rocefs top` starts it.
+#include <clocale>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/process/mount_table.h"
+#include "tools/rocefs-top/look_reader.h"
+#include "tools/rocefs-top/options.h"
+#include "tools/rocefs-top/session.h"
+#include "tools/watch/mount_files.h"
+
+using namespace rocefs;
+using namespace rocefs::top;
+
+int main(int argc, char** argv) {
+  std::setlocale(LC_CTYPE, "");
+  Result<TopOptions> options = parse_top(argc, argv);
+  if (!options) {
+    refuse(options.error().reason, 2);
+    std::fputs("Try 'rocefs top --help'.\n", stderr);
+    return 2;
+  }
+  if (options->help) {
+    std::fputs(kTopUsage, stdout);
+    return std::fflush(stdout) == 0 ? 0 : 1;
+  }
+  const char* const named = std::getenv("ROCEFS_MOUNT");
+  std::string left_out;
+  Result<std::string> mount_point =
+      find_rocefs(!options->mount_point.empty() || !named ? options->mount_point : named, left_out);
+  std::fputs(left_out.c_str(), stderr);
+  if (!mount_point) return refuse(mount_point.error().reason, 1);
+  Result<MountFiles> files = MountFiles::open(*mount_point);
+  if (!files) return refuse(files.error().reason, 1);
+  LookReader reader(*files);
+  return options->batch ? print_tables(reader, *mount_point, *options)
+                        : show_in_terminal(reader, *mount_point, *options);
+}
