@@ -46,6 +46,7 @@ _rocefs() {
       case $command:$before in
         host:host | attach:attach | detach:detach)
           COMPREPLY=($(compgen -W "$(ls "${ROCEFS_MOUNT:-/}/kernel/debug/rocefs/hosts" 2>/dev/null)" -- "$word")) ;;
+        top:--screen) COMPREPLY=($(compgen -W "devices links queues flows" -- "$word")) ;;
         sim:* | attach:--netns) COMPREPLY=($(compgen -f -- "$word")) ;;
         *) COMPREPLY=($(compgen -W "$commands" -- "$word") $(compgen -d -- "$word")) ;;
       esac

@@ -52,9 +52,11 @@ Layout layout_of(const Table& table, size_t width, size_t skipped) {
   std::vector<size_t> by_importance;
   size_t left_out = 0;
   for (size_t i = 0; i < columns.size(); ++i) {
+    // Beside counts, columns of counts alone say the same again.
+    const bool twice = columns[i].csv.empty() && table.counts();
     const bool skip = columns[i].importance > 0 && left_out < skipped;
     if (skip) ++left_out;
-    if (!skip) by_importance.push_back(i);
+    if (!skip && !twice) by_importance.push_back(i);
   }
   std::stable_sort(by_importance.begin(), by_importance.end(), [&](size_t one, size_t other) {
     return columns[one].importance < columns[other].importance;

@@ -62,7 +62,7 @@ struct Record {
   std::vector<std::string> texts;  // by file; empty where it does not exist
 
   std::optional<double> number(size_t file) const;
-  // Of a file with a unit, 25G; bit/s.
+  // Rate in bit/s of a file that has it with a unit, 25G.
   std::optional<double> rate(size_t file) const;
 };
 
@@ -77,7 +77,7 @@ struct Look {
   const std::vector<Record>& of(Screen screen) const {
     return records[static_cast<size_t>(screen)];
   }
-  // Nothing if it is not there.
+  // Null if there is no such record.
   const Record* find(Screen screen, std::string_view key) const;
 };
 

@@ -59,7 +59,8 @@ constexpr Family kFamilies[] = {
 constexpr std::string_view kNow = "kernel/debug/rocefs/clock/now_ns";
 constexpr std::string_view kMode = "kernel/debug/rocefs/clock/mode";
 
-// What the stars of a pattern stand for, with slashes between; nothing if a path is another one.
+// Parts of a path that the stars of a pattern stand for, with slashes between; nothing if the path
+// is another one.
 std::optional<std::string> stars_of(std::string_view pattern, std::string_view path) {
   std::string stars;
   while (!pattern.empty()) {

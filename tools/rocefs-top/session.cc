@@ -24,6 +24,7 @@ namespace {
 // Time for which a mount may fail to answer, for example because its worker is replaced.
 constexpr TimeNs kPatience = 10 * kSecond;
 constexpr TimeNs kAgain = 100 * kMillisecond;
+constexpr TimeNs kFirst = 250 * kMillisecond;
 
 void wait_for(TimeNs time) {
   const timespec left{time / kSecond, time % kSecond};
@@ -72,7 +73,7 @@ class SignalGate {
 
 enum class Outcome { kGoesOn, kQuit, kMountGone };
 
-// What happens between two waits.
+// Steps of a program that waits for keys, looks and signals.
 class Loop {
  public:
   Loop(Watcher& watcher, View& view, Terminal& terminal)
@@ -112,6 +113,8 @@ class Loop {
     asked_ = false;
     changed_ = true;
     if (*look) {
+      // Rates need a second look, which need not be awaited for long.
+      if (looks_++ == 0) due_ = std::min(due_, monotonic_ns() + kFirst);
       failing_since_ = kNever;
       view_.take(std::move(**look));
       return true;
@@ -129,6 +132,7 @@ class Loop {
   Terminal& terminal_;
   TimeNs due_ = 0, failing_since_ = kNever;
   bool asked_ = false, changed_ = true;
+  size_t looks_ = 0;
   std::string reason_;
 };
 

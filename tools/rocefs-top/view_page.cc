@@ -48,7 +48,7 @@ Line View::tab_line(const Table& table, size_t all_rows, size_t width) const {
     state = "virtual time stands: counts";
     style = Style::kNotable;
   } else {
-    state = counts_ ? "counts" : "rates";
+    state = table.counts() ? "counts" : "rates";
   }
   if (hides_idle_ || !tab.filter.empty()) {
     state = fmt::format("{} of {} rows  ", table.rows().size(), all_rows) + state;

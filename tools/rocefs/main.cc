@@ -24,6 +24,7 @@
 #include "tools/rocefs/enter/enter.h"
 #include "tools/rocefs/host/attach.h"
 #include "tools/rocefs/host/host.h"
+#include "tools/rocefs/rig/beside.h"
 #include "tools/rocefs/rig/run.h"
 #include "tools/rocefs/rig/wait.h"
 #include "tools/rocefs/sim/sim.h"
@@ -210,6 +211,9 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "detach") return detach(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == "run") return run_with_mount(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == "wait") return wait_for_files(argc - 1, argv + 1);
+  if (argc > 1 && std::string_view(argv[1]) == "top") {
+    return run_beside("rocefs-top", argc - 1, argv + 1);
+  }
   report_exhausted_limits();
   if (argc > 1 && std::string_view(argv[1]) == "sim") return simulate(argc - 1, argv + 1);
   Result<Options> options = parse_options(argc, argv);
