@@ -71,6 +71,10 @@ programs: ## programs of others as Debian ships them: UCX, MPI, libfabric, fio, 
 	@tools/install-packages programs
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@test/programs/programs $(BUILD) $(PROGRAMS)
+browser: packages ## the tests that drive Chromium: the page of rocefs view, reports; screenshots in build/test/view
+	@tools/install-packages browser
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all
+	@test/run $(BUILD) view sim_report
 reference: all ## write tools/reference.md, the page of all files of the tree
 	@tools/print-reference $(BUILD)/bin/rocefs > tools/reference.md
 check: ## format, rooms, sizes, comments, forbidden calls
@@ -110,7 +114,7 @@ clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
 	@tools/install-packages
-.PHONY: help all demo test html bench fuzz fuzzers mutations pyverbs unit-test fabtests programs reference check asan tsan chaos install uninstall deb deb-test deb-same image-test aarch64 clean packages tests unit-tests
+.PHONY: help all demo test html bench fuzz fuzzers mutations pyverbs unit-test fabtests programs browser reference check asan tsan chaos install uninstall deb deb-test deb-same image-test aarch64 clean packages tests unit-tests
 .DEFAULT_GOAL := all
 
 # A build for another machine: its packages are unpacked below ROOT, and its programs run by an emulator.
@@ -194,7 +198,7 @@ NEEDED_BY_cm := $(NEEDED_BY_rdma)
 NEEDED_BY_pcc := $(filter pcc/%,$(ROOMS)) $(NEEDED_BY_rdma)
 NEEDED_BY_mad_cc := $(filter mad_cc/%,$(ROOMS)) core/config
 NEEDED_BY_fs := fs
-NEEDED_BY_tools := tools/watch tools/rocefs-top $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
+NEEDED_BY_tools := tools/watch tools/rocefs-top tools/rocefs-view $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 unit-tests: $(TESTS:%=$(BUILD)/test/%_test)
@@ -435,8 +439,8 @@ $(BUILD)/test/$(1)_test: $(call test_objects,$(1)) $(call libraries,$(NEEDED_BY_
 	$$(CXX) $$(CXXFLAGS) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) -lCatch2WithMain $$(LDLIBS)
 endef
 $(foreach test,$(TESTS),$(eval $(call test_rules,$(test))))
-$(BUILD)/test/tools_test: $(filter-out %/main.o,$(call objects,$(ROCEFS_ROOMS) tools/watch tools/rocefs-top))
-$(BUILD)/test/tools_test: private LDLIBS += $(CURSES)
+$(BUILD)/test/tools_test: $(filter-out %/main.o,$(call objects,$(ROCEFS_ROOMS) tools/watch tools/rocefs-top tools/rocefs-view))
+$(BUILD)/test/tools_test: private LDLIBS += $(CURSES) $(shell pkg-config --libs cpp-httplib 2>/dev/null)
 
 # What the tests of cards load; nobody else's flags, for they are to crash as others' would.
 PLUGINS := $(patsubst %.cc,$(BUILD)/%.so,$(wildcard test/pcc/plugins/*.cc))

@@ -140,4 +140,13 @@ Result<std::string> find_rocefs(const std::string& wanted, std::string& left_out
   return errorf(EINVAL, "several rocefs are mounted:{}: ROCEFS_MOUNT names one", all);
 }
 
+Result<std::string> chosen_mount(const std::string& option) {
+  const char* named = std::getenv("ROCEFS_MOUNT");
+  std::string left_out;
+  Result<std::string> mount_point =
+      find_rocefs(!option.empty() || !named ? option : named, left_out);
+  std::fputs(left_out.c_str(), stderr);
+  return mount_point;
+}
+
 }  // namespace rocefs

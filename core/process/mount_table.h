@@ -35,4 +35,8 @@ std::string why_not(int code);
 // was found. For programs with one thread.
 Result<std::string> find_rocefs(const std::string& wanted, std::string& left_out);
 
+// Path of the mount: `option` unless it is empty, else $ROCEFS_MOUNT, else the only mounted rocefs.
+// Mounts that could not be checked are listed on stderr.
+Result<std::string> chosen_mount(const std::string& option);
+
 }  // namespace rocefs

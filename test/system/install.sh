@@ -41,10 +41,10 @@ expect "/home/o'neill" "$(bash -c "${words% tools/*} printenv PREFIX")" "a prefi
 
 test_case "the files are in their directories, and nobody else may write them"
 (umask 000; installation install "$ROCEFS_BUILD" DESTDIR="$stage" PREFIX=/usr >"$dir/said")
-for file in bin/{rocefs,rocefs-top,mango-ctl,mango-pccd} lib/rocefs/librocefs-rdmav{34,57,59,64}.so lib/libmango.so.1 \
+for file in bin/{rocefs,rocefs-top,rocefs-view,mango-ctl,mango-pccd} lib/rocefs/librocefs-rdmav{34,57,59,64}.so lib/libmango.so.1 \
   share/rocefs/seccomp.json share/doc/rocefs/containers/README.md share/doc/rocefs/examples/scenarios/incast.ini \
   lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/{libmango,rocefs_pcc,rocefs_pcc_test}.h \
-  share/man/man1/{rocefs,rocefs-enter,rocefs-host,rocefs-attach,rocefs-sim,rocefs-top,mango-ctl,mango-pccd}.1 \
+  share/man/man1/{rocefs,rocefs-enter,rocefs-host,rocefs-attach,rocefs-sim,rocefs-top,rocefs-view,mango-ctl,mango-pccd}.1 \
   share/man/man3/{libmango,rocefs_pcc}.3 share/man/man5/rocefs.ini.5 \
   share/bash-completion/completions/{rocefs,mango-ctl} share/zsh/site-functions/_{rocefs,mango-ctl}; do
   [ -f "$stage/usr/$file" ] || fail "$file is not installed"

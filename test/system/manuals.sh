@@ -41,6 +41,7 @@ same "options of rocefs host" "$(tags rocefs-host.1 OPTIONS | flags)" "$("$ROCEF
 same "options of rocefs attach" "$(tags rocefs-attach.1 OPTIONS | flags)" "$("$ROCEFS" attach --help | options_of | flags)"
 same "options of rocefs run" "$(tags rocefs-run.1 OPTIONS | flags)" "$("$ROCEFS" run --help | options_of | flags)"
 same "options of rocefs wait" "$(tags rocefs-wait.1 OPTIONS | flags)" "$("$ROCEFS" wait --help | options_of | flags)"
+same "options of rocefs view" "$(tags rocefs-view.1 OPTIONS | flags)" "$("$ROCEFS" view --help | options_of | flags)"
 same "options of rocefs top" "$(tags rocefs-top.1 OPTIONS | flags)" "$("$ROCEFS" top --help | options_of | flags)"
 same "options of rocefs sim" "$(tags rocefs-sim.1 OPTIONS | flags)" "$("$ROCEFS" sim --help | options_of | flags)"
 same "mount options" "$(tags rocefs.1 OPTIONS 'Mount options' | keys)" \

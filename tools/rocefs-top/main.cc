@@ -24,11 +24,7 @@ int main(int argc, char** argv) {
     std::fputs(kTopUsage, stdout);
     return std::fflush(stdout) == 0 ? 0 : 1;
   }
-  const char* const named = std::getenv("ROCEFS_MOUNT");
-  std::string left_out;
-  Result<std::string> mount_point =
-      find_rocefs(!options->mount_point.empty() || !named ? options->mount_point : named, left_out);
-  std::fputs(left_out.c_str(), stderr);
+  Result<std::string> mount_point = chosen_mount(options->mount_point);
   if (!mount_point) return refuse(mount_point.error().reason, 1);
   Result<MountFiles> files = MountFiles::open(*mount_point);
   if (!files) return refuse(files.error().reason, 1);

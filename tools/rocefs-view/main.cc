@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "core/process/mount_table.h"
 #include "core/version/version.h"
 #include "tools/rocefs-view/server.h"
 #include "tools/rocefs-view/view_options.h"
@@ -28,7 +29,9 @@ int main(int argc, char** argv) {
   if (!options) return fail(kUsage, options.error());
   if (options->help) return std::fputs(kViewUsage, stdout), 0;
   if (options->version) return std::printf("rocefs %s\n", kVersion), 0;
-  Result<MountFiles> files = MountFiles::open(options->mount_point);
+  Result<std::string> mount_point = chosen_mount(options->mount_point);
+  if (!mount_point) return fail(kFailed, mount_point.error());
+  Result<MountFiles> files = MountFiles::open(*mount_point);
   if (!files) return fail(kFailed, files.error());
 
   // Waited for by a thread of its own; a look at a mount that hangs must not keep the program.
@@ -41,7 +44,7 @@ int main(int argc, char** argv) {
   auto server = ViewServer::listen(*files, options->address, options->port, !options->read_only,
                                    options->interval);
   if (!server) return fail(kFailed, server.error());
-  std::printf("%s shows %s\n", (*server)->url().c_str(), options->mount_point.c_str());
+  std::printf("%s shows %s\n", (*server)->url().c_str(), mount_point->c_str());
   if (std::fflush(stdout) != 0) return fail(kFailed, {EIO, "the page's address cannot be written"});
   std::thread([&ends] {
     int signal = 0;
@@ -50,6 +53,6 @@ int main(int argc, char** argv) {
   }).detach();
   (*server)->run();
   // Threads that wait for a mount, or for a browser, are not waited for.
-  std::fprintf(stderr, "rocefs view: %s: the mount has ended\n", options->mount_point.c_str());
+  std::fprintf(stderr, "rocefs view: %s: the mount has ended\n", mount_point->c_str());
   ::_exit(kFailed);
 }

@@ -93,11 +93,6 @@ Result<ViewOptions> parse_view(int argc, char** argv) {
     if (!taken) return taken.error();
   }
   if (argv[optind]) return errorf(EINVAL, "'{}' is too much", argv[optind]);
-  if (options.mount_point.empty() && !options.help && !options.version) {
-    const char* mount = std::getenv("ROCEFS_MOUNT");
-    if (!mount || !*mount) return Error{EINVAL, "-m MOUNTPOINT is wanted"};
-    options.mount_point = mount;
-  }
   return options;
 }
 

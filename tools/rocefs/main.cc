@@ -211,8 +211,10 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "detach") return detach(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == "run") return run_with_mount(argc - 1, argv + 1);
   if (argc > 1 && std::string_view(argv[1]) == "wait") return wait_for_files(argc - 1, argv + 1);
-  if (argc > 1 && std::string_view(argv[1]) == "top") {
-    return run_beside("rocefs-top", argc - 1, argv + 1);
+  for (const char* command : {"top", "view"}) {
+    if (argc > 1 && argv[1] == std::string_view(command)) {
+      return run_beside((std::string("rocefs-") + command).c_str(), argc - 1, argv + 1);
+    }
   }
   report_exhausted_limits();
   if (argc > 1 && std::string_view(argv[1]) == "sim") return simulate(argc - 1, argv + 1);

@@ -29,7 +29,7 @@ class Getter {
   // Takes a look. After an error, for example because the daemon's worker was replaced or the mount
   // has ended, the next look begins with a new open(2); lines() stay.
   Result<void> look();
-  // Those of the last look, valid until the next one.
+  // Valid until the next look.
   const std::vector<Line>& lines() const { return looks_[last_].lines; }
   // Whether the last look found other files than the one before; the first look did.
   bool other_files() const { return other_files_; }

@@ -1,19 +1,20 @@
 #include "tools/watch/quiet_mount.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <vector>
 
 #include "core/base/passed_descriptors.h"
+#include "core/process/mount_table.h"
 
 namespace rocefs {
 namespace {
@@ -66,15 +67,9 @@ Result<QuietMount> QuietMount::open(const std::string& directory) {
 bool QuietMount::ended() const {
   pollfd changed{table_.get(), POLLPRI, 0};
   if (*ended_ || ::poll(&changed, 1, 0) <= 0) return *ended_;
-  std::string lines;
-  char part[1 << 14];
-  ssize_t size = 0;
-  for (off_t at = 0; (size = ::pread(table_.get(), part, sizeof part, at)) > 0; at += size) {
-    lines.append(part, static_cast<size_t>(size));
-  }
-  // ID PARENT MAJOR:MINOR ROOT …
-  const std::string device = fmt::format(" {}:{} ", major(device_), minor(device_));
-  if (size == 0 && lines.find(device) == lines.npos) *ended_ = true;
+  Result<std::vector<Mount>> mounts = read_mount_table(table_.get());
+  auto same = [this](const Mount& mount) { return mount.device == device_; };
+  if (mounts && std::none_of(mounts->begin(), mounts->end(), same)) *ended_ = true;
   return *ended_;
 }
 

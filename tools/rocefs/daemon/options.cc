@@ -19,13 +19,15 @@ const char* const kUsage =
        rocefs run [-o OPTION] [CONFIG] -- COMMAND [ARGUMENT…]
        rocefs wait [-m MOUNTPOINT] [--timeout TIME] PATH=VALUE…
        rocefs top [-m MOUNTPOINT] [--batch]
+       rocefs view [-m MOUNTPOINT] [--listen ADDRESS:PORT]
        rocefs sim [-o seed=N] [--out DIR] FILE.ini
 
 Mounts an emulated RoCE NIC as a sysfs-like tree. `fusermount3 -u MOUNTPOINT` or SIGTERM ends it.
 `rocefs enter` runs a command that sees the mounted NICs in /sys; `rocefs host` runs one on a machine
 around a NIC; `rocefs attach` gives such a machine's interfaces to a container; `rocefs run` mounts for
 one command; `rocefs wait` waits until files have values; `rocefs top` shows rates of NICs, links, queues
-and flows; `rocefs sim` runs a scenario in virtual time without a mount. Each has --help.
+and flows, and `rocefs view` all of it in a browser; `rocefs sim` runs a scenario in virtual time without
+a mount. Each has --help.
 
   -f            stay in the foreground
   -d            print every FUSE request (stays in the foreground)

@@ -64,15 +64,6 @@ int print_not_prepared(const char* program, const Error& why) {
   return kNotPrepared;
 }
 
-Result<std::string> chosen_mount(const std::string& option) {
-  const char* named = std::getenv("ROCEFS_MOUNT");
-  std::string left_out;
-  Result<std::string> mount_point =
-      find_rocefs(!option.empty() || !named ? option : named, left_out);
-  std::fputs(left_out.c_str(), stderr);
-  return mount_point;
-}
-
 void export_mount(const std::string& mount_point) {
   ::setenv("ROCEFS_MOUNT", mount_point.c_str(), 1);
   // libibverbs looks in $SYSFS_PATH instead of /sys, libibumad does not.

@@ -24,10 +24,6 @@ Result<LaunchOptions> parse_launch(int argc, char** argv);
 int refuse_usage(const char* program, const Error& why);
 int print_not_prepared(const char* program, const Error& why);
 
-// Path of the mount: `option` unless it is empty, else $ROCEFS_MOUNT, else the only mounted rocefs.
-// Mounts that could not be checked are listed on stderr.
-Result<std::string> chosen_mount(const std::string& option);
-
 // Sets the environment by which stock programs find the NICs: ROCEFS_MOUNT, RDMAV_DRIVERS and
 // SYSTEMD_DEVICE_VERIFY_SYSFS. Removes SYSFS_PATH.
 void export_mount(const std::string& mount_point);

@@ -16,6 +16,7 @@
 
 #include "core/base/fd.h"
 #include "core/base/kstrto.h"
+#include "core/process/mount_table.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/enter/launch.h"
 #include "tools/rocefs/host/container_view.h"

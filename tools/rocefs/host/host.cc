@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/process/mount_table.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/enter/launch.h"
 #include "tools/rocefs/host/host_session.h"

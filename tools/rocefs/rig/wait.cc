@@ -22,6 +22,7 @@
 #include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "core/base/units.h"
+#include "core/process/mount_table.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/enter/launch.h"
 #include "tools/rocefs/rig/condition.h"
