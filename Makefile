@@ -71,10 +71,10 @@ programs: ## programs of others as Debian ships them: UCX, MPI, libfabric, fio, 
 	@tools/install-packages programs
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
 	@test/programs/programs $(BUILD) $(PROGRAMS)
-browser: packages ## the tests that drive Chromium: the page of rocefs view, reports; screenshots in build/test/view
+browser: packages ## the tests that need Chromium or Prometheus: rocefs view, reports; screenshots in build/test/view
 	@tools/install-packages browser
 	@$(MAKE) --no-print-directory -s -j$(JOBS) all
-	@test/run $(BUILD) view sim_report
+	@test/run $(BUILD) view metrics sim_report
 reference: all ## write tools/reference.md, the page of all files of the tree
 	@tools/print-reference $(BUILD)/bin/rocefs > tools/reference.md
 check: ## format, rooms, sizes, comments, forbidden calls

@@ -53,6 +53,7 @@ const char* name_of(Shape::Node::Kind kind) {
 
 ViewServer::ViewServer(const MountFiles& files, TimeNs interval)
     : files_(files),
+      metrics_(files),
       http_(std::make_unique<httplib::Server>()),
       feed_(files, interval, [this] { http_->stop(); }) {}
 
@@ -144,6 +145,11 @@ void ViewServer::add_routes() {
              [this](const httplib::Request& request, httplib::Response& response) {
                response.set_content(may_store(request) ? "true" : "false", kJson);
              });
+  http_->Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
+    Result<std::string> text = metrics_.scrape();
+    if (!text) return send_error(response, 503, text.error());
+    response.set_content(*text, kMetricsType);
+  });
   http_->Post("/api/store", [this](const httplib::Request& request, httplib::Response& response) {
     store(request, response);
   });

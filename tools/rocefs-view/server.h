@@ -5,6 +5,7 @@
 //   GET  /api/list?path=DIRECTORY    entries of a directory of the mount
 //   GET  /api/file?path=FILE         its text
 //   GET  /api/may-store              whether the token is right
+//   GET  /metrics                    the mount's figures for Prometheus (metrics.h)
 //   POST /api/store                  {"path": FILE, "text": TEXT}: one write(2), as echo
 // Stores need the header X-Rocefs-Token. A failure answers {"errno": NAME, "reason": TEXT}, and for
 // a store {"dmesg": LINE} where the mount has said why.
@@ -19,6 +20,7 @@
 #include "core/base/time.h"
 #include "tools/rocefs-view/feed.h"
 #include "tools/rocefs-view/guard.h"
+#include "tools/rocefs-view/metrics.h"
 #include "tools/watch/mount_files.h"
 
 namespace httplib {
@@ -60,6 +62,7 @@ class ViewServer {
   uint16_t port_ = 0;
   std::string token_;
   std::unique_ptr<Guard> guard_;
+  Metrics metrics_;
   std::atomic<int> streams_{0};
   std::unique_ptr<httplib::Server> http_;
   Feed feed_;
