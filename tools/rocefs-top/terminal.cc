@@ -41,7 +41,7 @@ constexpr NamedKey kNamedKeys[] = {
 
 Result<std::unique_ptr<Terminal>> Terminal::open() {
   if (!::isatty(STDOUT_FILENO) || !::isatty(STDIN_FILENO)) {
-    return Error{ENOTTY, "no terminal: --batch prints tables without one"};
+    return Error{ENOTTY, "a terminal is needed, or --batch"};
   }
   const char* const named = std::getenv("TERM");
   const std::string name = printable(named ? named : "", false);
