@@ -41,7 +41,7 @@ octets_text() { awk -v n="$1" 'BEGIN {split("B KB MB GB", unit, " "); for (i = 1
 incast() { mounted -o "clock=virtual,config=$dir/incast.ini"; }
 flows_start() {
   local i
-  for i in 1 2 3; do echo "f$i write h$i h0 size=64K count=1000" >"$debug/traffic/start"; done
+  for i in 1 2 3; do echo "f$i write h$i h0 size=64K count=1000000" >"$debug/traffic/start"; done
 }
 queued() { cat "$debug/fabric/sw/ports/1/queue/0/bytes"; }
 incast
