@@ -44,9 +44,8 @@ grep -q "^usage: rocefs view" "$dir/help" || fail "$(cat "$dir/help")"
 expect 2 "$("$view" -m "$mnt" --listen nowhere 2>"$dir/said"; echo $?)" "--listen nowhere"
 expect 2 "$("$view" -m "$mnt" --listen 127.0.0.1:65536 2>"$dir/said"; echo $?)" "a port"
 expect 2 "$("$view" -m "$mnt" --interval 1ms 2>"$dir/said"; echo $?)" "an interval"
-expect 2 "$(env -u ROCEFS_MOUNT "$view" 2>"$dir/said"; echo $?)" "no mount point"
 expect 1 "$("$view" -m "$dir" 2>"$dir/said"; echo $?)" "a directory"
-grep -q "not the mount point of a rocefs" "$dir/said" || fail "$(cat "$dir/said")"
+grep -q "no rocefs is mounted there" "$dir/said" || fail "$(cat "$dir/said")"
 
 test_case "the page and the mount's shape; a port that is taken"
 mount_one "$dir/star.ini"
@@ -163,6 +162,43 @@ goes_on() { [ "$(wc -l <"$dir/messages")" -gt $((lines + 5)) ]; }
 await goes_on
 tail -n 1 "$dir/messages" | grep -q '"gone"' && fail "$(tail -n 1 "$dir/messages")"
 expect '["0.125"]' "$(feed 1 "?pin=$loss" | head -n 1 | grep -o '"g":2,.*' | grep -o '"values":.*' | sed 's/.*"values"://; s/}.*//')" "a pin"
+
+test_case "a recording has what the page is told; mistakes about it"
+mount_one "$dir/star.ini"
+serve "$mnt" --record "$dir/recording"
+echo 0.25 >"$mnt/$loss"
+has_lines() { [ "$(wc -l <"$dir/recording")" -ge "$1" ]; }
+await has_lines 4
+unmounted
+status=0
+wait $server || status=$?
+expect 1 $status "status"
+python3 - "$dir/recording" <<'PY'
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+assert len(lines[0]["shape"]["nodes"]) == 10 and len(lines[0]["shape"]["cables"]) == 9
+assert lines[1]["groups"][0]["paths"][0] == "kernel/debug/rocefs/clock/now_ns"
+assert all(group["g"] in (0, 1) for line in lines[1:] for group in line["groups"])
+PY
+expect 2 "$("$view" --replay "$dir/recording" --record "$dir/other" 2>"$dir/said"; echo $?)" "both"
+expect 1 "$("$view" --replay "$dir/none" 2>"$dir/said"; echo $?)" "no file"
+for wrong in "$dir/star.ini" /dev/null "$dir"; do
+  expect 1 "$("$view" --replay "$wrong" --listen 127.0.0.1:0 2>"$dir/said"; echo $?)" "$wrong"
+done
+mount_one "$dir/star.ini"
+expect 1 "$("$view" -m "$mnt" --record "$dir/none/file" --listen 127.0.0.1:0 2>"$dir/said"; echo $?)" "no directory"
+
+test_case "a full disk ends the recording, not the page"
+needs_root
+mkdir -p "$dir/small"
+mount -t tmpfs -o size=256k small "$dir/small"
+at_end umount -l "$dir/small"
+mount_one "$dir/star.ini"
+serve "$mnt" --record "$dir/small/recording" --interval 50ms
+head -c 1M /dev/zero >"$dir/small/rest" 2>/dev/null || true
+said() { grep -q "the recording ends: .*No space left on device" "$dir/served"; }
+await said
+get "$site/api/shape" | grep -q '"nodes"' || fail "no page"
 
 command -v chromedriver >/dev/null && command -v chromium >/dev/null || skip "no chromium with its driver here: make browser"
 browser() { HOME=$dir python3 "$(dirname "$0")/lib/browser.py" "$dir" "$@"; }
@@ -288,3 +324,48 @@ test_case "browser: nothing is asked of another machine"
 page "$dir/star.ini"
 expect "$site" "$(browser js "return [...new Set(performance.getEntriesByType('resource').map(one => new URL(one.name).origin))].join(' ')")" "who was asked"
 expect blocked "$(browser js "return fetch('http://127.0.0.1:1/').then(() => 'sent', () => 'blocked')")" "a request to another origin"
+
+test_case "browser: a recording is played, forwards and back"
+mount_one "$dir/star.ini"
+serve "$mnt" --record "$dir/recording" --interval 50ms
+lines() { wc -l <"$dir/recording"; }
+has_more() { [ "$(lines)" -gt $((before + 2)) ]; }
+for i in 1 2 3 4; do echo "f$i write h$i h0 size=64K count=10" >"$debug/traffic/start"; done
+for step in 100us idle; do
+  before=$(lines)
+  await has_more
+  echo $step >"$debug/clock/advance"
+done
+before=$(lines)
+await has_more
+end=$(cat "$debug/clock/now_ns")
+unmounted
+wait $server || true
+"$view" --replay "$dir/recording" --listen 127.0.0.1:0 >"$dir/served" 2>&1 &
+server=$!
+at_end end_server
+serves() { grep -q "^http://" "$dir/served"; }
+await serves
+at_end browser stop
+browser start 1400x900
+browser open "$(cut -d' ' -f1 "$dir/served")"
+browser wait 'document.body.dataset.looks > 3'
+browser js "return document.getElementById('clock').textContent" | grep -q "^virtual clock, [1-9]" || fail "the end of $end ns"
+expect "0 B" "$(total 'deepest queue')" "at the end"
+browser js "document.getElementById('moment').focus()" >/dev/null
+browser keys '{Home}'
+browser wait "document.getElementById('clock').textContent == 'virtual clock, 0 ns'"
+for ((i = 0; i < 200; ++i)); do
+  [ "$(browser js "return document.getElementById('clock').textContent")" != "virtual clock, 100 µs" ] || break
+  browser keys '{Right}'
+done
+browser wait "document.getElementById('clock').textContent == 'virtual clock, 100 µs'"
+total 'deepest queue' | grep -q 'KB$' || fail "the queue: $(total 'deepest queue')"
+browser keys '{End}'
+browser wait "document.querySelector('[data-total=\"deepest queue\"]').textContent == '0 B'"
+browser keys '{Home}'
+browser js "document.getElementById('play').focus()" >/dev/null
+browser keys '{Enter}'
+browser wait "document.getElementById('clock').textContent == 'virtual clock, 100 µs'" 60
+browser shot "$shots/replay.png"
+no_errors

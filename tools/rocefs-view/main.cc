@@ -7,7 +7,8 @@
 
 #include "core/process/mount_table.h"
 #include "core/version/version.h"
-#include "tools/rocefs-view/server.h"
+#include "tools/rocefs-view/recording.h"
+#include "tools/rocefs-view/view_api.h"
 #include "tools/rocefs-view/view_options.h"
 
 namespace {
@@ -22,6 +23,66 @@ int fail(int status, const Error& error) {
   return status;
 }
 
+void block_ends() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+// Waits for the signals on a thread of its own: a look at a mount that hangs must not keep the
+// program.
+void end_by_signal() {
+  std::thread([] {
+    sigset_t ends;
+    sigemptyset(&ends);
+    for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
+    int signal = 0;
+    ::sigwait(&ends, &signal);
+    ::_exit(0);
+  }).detach();
+}
+
+// Prints the page's address. Whether that could be written.
+bool tell(const PageServer& server, const std::string& what) {
+  std::printf("%s shows %s\n", server.url().c_str(), what.c_str());
+  return std::fflush(stdout) == 0;
+}
+
+int show_mount(PageServer& server, const ViewOptions& options) {
+  Result<std::string> mount_point = chosen_mount(options.mount_point);
+  if (!mount_point) return fail(kFailed, mount_point.error());
+  Result<MountFiles> files = MountFiles::open(*mount_point);
+  if (!files) return fail(kFailed, files.error());
+  Feed feed(*files, options.interval, [&server] { server.stop(); });
+  const ViewApi api(server, *files, feed);
+  std::unique_ptr<Recorder> recorder;
+  if (!options.record.empty()) {
+    Result<std::string> shape = shape_json(*files, false);
+    if (!shape) return fail(kFailed, shape.error());
+    auto begun = Recorder::begin(options.record, *shape, feed);
+    if (!begun) return fail(kFailed, begun.error());
+    recorder = std::move(*begun);
+  }
+  if (!tell(server, *mount_point)) ::_exit(fail(kFailed, {EIO, "the address cannot be written"}));
+  end_by_signal();
+  server.run();
+  // Threads that wait for a mount, or for a browser, are not waited for.
+  std::fprintf(stderr, "rocefs view: %s: the mount has ended\n", mount_point->c_str());
+  ::_exit(kFailed);
+}
+
+int replay(PageServer& server, const ViewOptions& options) {
+  if (Result<void> added = add_replay(server, options.replay); !added) {
+    return fail(kFailed, added.error());
+  }
+  if (!tell(server, options.replay)) return fail(kFailed, {EIO, "the address cannot be written"});
+  end_by_signal();
+  server.run();
+  return fail(kFailed, {EIO, "the server has ended"});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -29,30 +90,9 @@ int main(int argc, char** argv) {
   if (!options) return fail(kUsage, options.error());
   if (options->help) return std::fputs(kViewUsage, stdout), 0;
   if (options->version) return std::printf("rocefs %s\n", kVersion), 0;
-  Result<std::string> mount_point = chosen_mount(options->mount_point);
-  if (!mount_point) return fail(kFailed, mount_point.error());
-  Result<MountFiles> files = MountFiles::open(*mount_point);
-  if (!files) return fail(kFailed, files.error());
-
-  // Waited for by a thread of its own; a look at a mount that hangs must not keep the program.
-  sigset_t ends;
-  sigemptyset(&ends);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
-  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-
-  auto server = ViewServer::listen(*files, options->address, options->port, !options->read_only,
-                                   options->interval);
+  block_ends();
+  auto server = PageServer::listen(options->address, options->port,
+                                   !options->read_only && options->replay.empty());
   if (!server) return fail(kFailed, server.error());
-  std::printf("%s shows %s\n", (*server)->url().c_str(), mount_point->c_str());
-  if (std::fflush(stdout) != 0) return fail(kFailed, {EIO, "the page's address cannot be written"});
-  std::thread([&ends] {
-    int signal = 0;
-    ::sigwait(&ends, &signal);
-    ::_exit(0);
-  }).detach();
-  (*server)->run();
-  // Threads that wait for a mount, or for a browser, are not waited for.
-  std::fprintf(stderr, "rocefs view: %s: the mount has ended\n", mount_point->c_str());
-  ::_exit(kFailed);
+  return options->replay.empty() ? show_mount(**server, *options) : replay(**server, *options);
 }

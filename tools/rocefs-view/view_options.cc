@@ -13,6 +13,8 @@ namespace rocefs {
 
 const char* const kViewUsage =
     R"(usage: rocefs view [-m MOUNTPOINT] [--listen ADDRESS:PORT] [--interval TIME] [--read-only]
+                   [--record FILE]
+       rocefs view --replay FILE [--listen ADDRESS:PORT]
 
 Serves a page that shows a mounted rocefs in a browser: its switches and cables with their load,
 queues and pauses, its NICs, flows and log, any file over time, and every knob to be stored. The
@@ -22,6 +24,8 @@ page needs no network but this server.
   --listen ADDRESS:PORT   where it listens (127.0.0.1:8470); port 0 is a free one
   --interval TIME         time between two looks at the mount, 50ms to 10s (200ms)
   --read-only             nobody may store
+  --record FILE           writes all that the page is told into FILE, page or no page
+  --replay FILE           shows a recording instead of a mount
   -h, --help              this text
   -V, --version
 
@@ -70,7 +74,8 @@ Result<ViewOptions> parse_view(int argc, char** argv) {
   constexpr option kLong[] = {
       {"help", no_argument, nullptr, 'h'},         {"version", no_argument, nullptr, 'V'},
       {"listen", required_argument, nullptr, 'l'}, {"interval", required_argument, nullptr, 'i'},
-      {"read-only", no_argument, nullptr, 'r'},    {nullptr, 0, nullptr, 0}};
+      {"read-only", no_argument, nullptr, 'r'},    {"record", required_argument, nullptr, 'c'},
+      {"replay", required_argument, nullptr, 'p'}, {nullptr, 0, nullptr, 0}};
   opterr = 0;
   for (int c; (c = ::getopt_long(argc, argv, ":m:hV", kLong, nullptr)) != -1;) {
     Result<void> taken;
@@ -86,6 +91,9 @@ Result<ViewOptions> parse_view(int argc, char** argv) {
       taken = take_interval(optarg, options);
     } else if (c == 'r') {
       options.read_only = true;
+    } else if (c == 'c' || c == 'p') {
+      if (!*optarg) return errorf(EINVAL, "{} requires a file", argv[optind - 1]);
+      (c == 'c' ? options.record : options.replay) = optarg;
     } else {
       taken =
           errorf(EINVAL, "{} {}", argv[optind - 1], c == ':' ? "requires a value" : "is no option");
@@ -93,6 +101,9 @@ Result<ViewOptions> parse_view(int argc, char** argv) {
     if (!taken) return taken.error();
   }
   if (argv[optind]) return errorf(EINVAL, "'{}' is too much", argv[optind]);
+  if (!options.replay.empty() && !(options.record + options.mount_point).empty()) {
+    return Error{EINVAL, "--replay shows a file: no -m and no --record with it"};
+  }
   return options;
 }
 

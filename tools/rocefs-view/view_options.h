@@ -17,6 +17,7 @@ struct ViewOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 8470;  // 0: a free one
   bool read_only = false;
+  std::string record, replay;            // files; empty: none
   TimeNs interval = 200 * kMillisecond;  // between two looks
 };
 

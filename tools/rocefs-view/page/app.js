@@ -23,6 +23,7 @@ let may_store = false, paused = false, charts, map, panel, model, tables, shape,
 const pins = [];
 
 const mount = {
+  live: () => !shape.recording,
   may_store: () => may_store,
   list: async path => (await fetch(query('list', path))).json(),
   read: async path => {
@@ -90,6 +91,43 @@ function listen() {
     find('gone').textContent = 'rocefs view has ended, or cannot be reached.';
   };
   feed.onopen = () => { find('gone').hidden = true; };
+}
+
+// A recording instead of a mount: a slider stands for the feed. Messages tell changes alone, so
+// the way back begins anew.
+async function replay() {
+  const text = await (await fetch('/api/recording')).text();
+  const messages = text.split('\n').slice(0, -1).map(line => JSON.parse(line));
+  const slider = find('moment');
+  let done = 0;
+  const go = to => {
+    if (to < done) {
+      model = new Model(shape);
+      done = 0;
+    }
+    for (; done < to; ++done) {
+      model.apply(messages[done]);
+      charts.take(model);
+    }
+    slider.value = done;
+    if (done) show();
+  };
+  const kPlay = 'play', kStop = 'stop';
+  let timer;
+  const set_playing = plays => {
+    clearInterval(timer);
+    find('play').textContent = plays ? kStop : kPlay;
+    if (!plays) return;
+    if (done === messages.length) go(1);
+    timer = setInterval(() => done < messages.length ? go(done + 1) : set_playing(false), 200);
+  };
+  find('replay').hidden = false;
+  slider.max = messages.length;
+  slider.min = messages.length ? 1 : 0;
+  slider.addEventListener('input', () => go(Number(slider.value)));
+  find('play').addEventListener('click', () => set_playing(find('play').textContent === kPlay));
+  find('pause').hidden = true;
+  go(messages.length);
 }
 
 // Devices came or went.
@@ -194,6 +232,12 @@ async function start() {
   charts.add('paused priorities', total('paused'), count, true);
   draw_map();
   wire();
+  panel.show_root();
+  if (shape.recording) {
+    find('mount').textContent = shape.recording;
+    replay();
+    return;
+  }
   listen();
   setInterval(read_loads, 1000);
 }

@@ -56,8 +56,9 @@ export class Charts {
     this.stores = model.stores;
     for (const one of this.series) {
       const value = one.read(model);
-      const points = one.points, last = points[points.length - 1];
-      if (last && model.now < last.t) points.length = 0;  // another mount
+      const points = one.points;
+      if (points.length && model.now < points[points.length - 1].t) points.length = 0;  // time went back
+      const last = points[points.length - 1];
       if (last && last.t === model.now) last.v = value;
       else points.push({t: model.now, v: value});
       if (points.length > kPoints) points.splice(0, kPoints / 10);

@@ -53,7 +53,7 @@ export class Model {
       const group = this.groups[part.g];
       if (part.paths) {
         group.paths = part.paths;
-        group.values = part.values;
+        group.values = part.values.slice();  // a recording applies its messages again
         group.numbers = part.values.map(Number);
         group.at = new Map(part.paths.map((path, i) => [path, i]));
         if (part.g === 0) {

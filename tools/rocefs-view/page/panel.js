@@ -8,27 +8,29 @@ export class Panel {
   // `store(path, text)` answers null, or {errno, reason, dmesg}.
   constructor(place, mount) {
     this.place = place;
-    this.mount = mount;  // {list, read, store, pin}
+    this.mount = mount;  // {live, list, read, store, pin}
     this.open = new Map();  // directories that are open: path -> element
     this.rows = new Map();  // files shown: path -> row
     this.facts = html('div', {class: 'facts'});
     this.title = html('h2', {}, 'nothing selected');
     this.files = html('div', {class: 'files'});
     place.append(this.title, this.facts, this.files);
-    this.show_root();
     setInterval(() => this.refresh(), 1000);
   }
 
   show_root() {
     this.title.textContent = 'the mount';
     this.node = null;
-    this.#show([['class/infiniband', false], [kDebug.slice(0, -1), false]]);
+    this.#show(this.mount.live() ?
+        [['class/infiniband', false], [kDebug.slice(0, -1), false]] : []);
   }
 
   show(node, shape, index) {
     this.node = node;
     this.title.textContent = node.name;
-    if (node.kind === 'switch') {
+    if (!this.mount.live()) {
+      this.#show([]);
+    } else if (node.kind === 'switch') {
       this.#show([[kDebug + 'fabric/' + node.name, true]]);
     } else {
       const links = shape.cables.filter(cable => cable.a === index || cable.b === index)

@@ -1,0 +1,114 @@
+#include "tools/rocefs-view/page_server.h"
+
+#include <httplib.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tools/rocefs-view/page.h"
+
+namespace rocefs {
+namespace {
+
+constexpr size_t kThreads = kMaxStreams + 8;
+constexpr size_t kMaxBody = 64 << 10;
+
+void add_page(httplib::Server& http) {
+  http.Get("/[a-z]*(\\.[a-z]+)?", [](const httplib::Request& request, httplib::Response& response) {
+    response.status = 404;
+    if (const PageFile* file = page_file(request.path)) {
+      response.status = 200;
+      response.set_content(file->content.data(), file->content.size(), std::string(file->type));
+    }
+  });
+}
+
+// Bounds, and what keeps a page to this server.
+void prepare(httplib::Server& http) {
+  http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+  http.set_payload_max_length(kMaxBody);
+  http.set_error_handler([](const httplib::Request&, httplib::Response& response) {
+    if (response.body.empty()) send_error(response, response.status, {ENOENT, "no such page"});
+  });
+  // The library's own choice, SO_REUSEPORT, would let two servers share a port.
+  http.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
+  http.set_default_headers({{"Content-Security-Policy",
+                             "default-src 'none'; script-src 'self'; style-src 'self'; connect-src "
+                             "'self'; img-src 'self' data: blob:; base-uri 'none'; form-action "
+                             "'none'; frame-ancestors 'none'"},
+                            {"X-Content-Type-Options", "nosniff"},
+                            {"Referrer-Policy", "no-referrer"},
+                            {"Cache-Control", "no-store"}});
+}
+
+}  // namespace
+
+void send_error(httplib::Response& response, int status, const Error& error, std::string line) {
+  const char* name = ::strerrorname_np(error.code);
+  nlohmann::json body{{"errno", name ? name : "EIO"}, {"reason", error.reason}};
+  if (!line.empty()) body["dmesg"] = std::move(line);
+  response.status = status;
+  response.set_content(body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                       kJsonType);
+}
+
+PageServer::PageServer(std::string address, uint16_t port, std::string token,
+                       std::unique_ptr<httplib::Server> http)
+    : address_(std::move(address)),
+      port_(port),
+      token_(std::move(token)),
+      guard_(port, token_),
+      http_(std::move(http)) {
+  http_->set_pre_routing_handler(
+      [this](const httplib::Request& request, httplib::Response& response) {
+        if (guard_.own_host(request.get_header_value("Host"))) {
+          return httplib::Server::HandlerResponse::Unhandled;
+        }
+        send_error(response, 403, {EPERM, "asked for by a name that is not this server's"});
+        return httplib::Server::HandlerResponse::Handled;
+      });
+  add_page(*http_);
+}
+
+PageServer::~PageServer() {
+  stop();
+}
+
+Result<std::unique_ptr<PageServer>> PageServer::listen(const std::string& address, uint16_t port,
+                                                       bool stores) {
+  std::string token;
+  if (stores && (token = new_token()).empty()) return Error{EIO, "no random numbers for a token"};
+  auto http = std::make_unique<httplib::Server>();
+  prepare(*http);
+  errno = 0;
+  const int bound = port == 0 ? http->bind_to_any_port(address.c_str())
+                    : http->bind_to_port(address.c_str(), port) ? port
+                                                                : -1;
+  if (bound <= 0) {
+    const int code = errno ? errno : EADDRINUSE;
+    return errorf(code, "{}:{}: {}; --listen {}:0 takes a free port", address, port,
+                  std::strerror(code), address);
+  }
+  return std::unique_ptr<PageServer>(
+      new PageServer(address, static_cast<uint16_t>(bound), std::move(token), std::move(http)));
+}
+
+std::string PageServer::url() const {
+  const bool ipv6 = address_.find(':') != address_.npos;
+  const std::string url =
+      fmt::format("http://{}:{}/", ipv6 ? "[" + address_ + "]" : address_, port_);
+  return token_.empty() ? url : url + "#" + token_;
+}
+
+void PageServer::run() {
+  http_->listen_after_bind();
+}
+
+void PageServer::stop() {
+  http_->stop();
+}
+
+}  // namespace rocefs

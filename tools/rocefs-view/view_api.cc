@@ -1,0 +1,172 @@
+#include "tools/rocefs-view/view_api.h"
+
+#include <httplib.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/watch/shape.h"
+
+namespace rocefs {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxPins = 64;
+
+std::string dumped(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+int status_of(int code) {
+  return code == ENOENT || code == ENODEV ? 404 : code == EACCES || code == EPERM ? 403 : 400;
+}
+
+const char* name_of(Shape::Node::Kind kind) {
+  switch (kind) {
+    case Shape::Node::Kind::kDevice:
+      return "device";
+    case Shape::Node::Kind::kSwitch:
+      return "switch";
+    case Shape::Node::Kind::kUplink:
+      break;
+  }
+  return "uplink";
+}
+
+}  // namespace
+
+ViewApi::ViewApi(PageServer& server, const MountFiles& files, Feed& feed)
+    : guard_(server.guard()), files_(files), feed_(feed), metrics_(files) {
+  using httplib::Request;
+  using httplib::Response;
+  httplib::Server& http = server.http();
+  http.Get("/api/shape", [this](const Request&, Response& response) {
+    Result<std::string> shape = shape_json(files_, guard_.stores());
+    if (!shape) return send_error(response, status_of(shape.error().code), shape.error());
+    response.set_content(*shape, kJsonType);
+  });
+  http.Get("/api/feed",
+           [this](const Request& request, Response& response) { send_feed(request, response); });
+  http.Get("/api/list",
+           [this](const Request& request, Response& response) { send_list(request, response); });
+  http.Get("/api/file",
+           [this](const Request& request, Response& response) { send_file(request, response); });
+  http.Get("/api/may-store", [this](const Request& request, Response& response) {
+    response.set_content(may_store(request) ? "true" : "false", kJsonType);
+  });
+  http.Get("/metrics", [this](const Request&, Response& response) {
+    Result<std::string> text = metrics_.scrape();
+    if (!text) return send_error(response, 503, text.error());
+    response.set_content(*text, kMetricsType);
+  });
+  http.Post("/api/store",
+            [this](const Request& request, Response& response) { store(request, response); });
+}
+
+bool ViewApi::may_store(const httplib::Request& request) const {
+  return guard_.may_store(request.get_header_value("Host"), request.get_header_value("Origin"),
+                          request.get_header_value("X-Rocefs-Token"));
+}
+
+Result<std::string> shape_json(const MountFiles& files, bool stores) {
+  Result<Shape> shape = shape_of(files);
+  if (!shape) return shape.error();
+  json nodes = json::array(), cables = json::array();
+  for (const Shape::Node& node : shape->nodes) {
+    nodes.push_back({{"name", node.name}, {"kind", name_of(node.kind)}});
+  }
+  for (const Shape::Cable& cable : shape->cables) {
+    cables.push_back({{"a", cable.a},
+                      {"b", cable.b},
+                      {"aPort", cable.a_port},
+                      {"bPort", cable.b_port},
+                      {"out", cable.out},
+                      {"back", cable.back}});
+  }
+  return dumped({{"mount", files.mount_point()},
+                 {"stores", stores},
+                 {"nodes", std::move(nodes)},
+                 {"cables", std::move(cables)}});
+}
+
+void ViewApi::send_feed(const httplib::Request& request, httplib::Response& response) {
+  std::vector<std::string> pins;
+  for (size_t i = 0; i < request.get_param_value_count("pin"); ++i) {
+    std::string pin = request.get_param_value("pin", i);
+    // A query of the tree has patterns with blanks between.
+    if (pin.empty() || pin.find_first_of(" \t\n") != pin.npos || pins.size() == kMaxPins) {
+      return send_error(response, 400, errorf(EINVAL, "pin: a path, {} at most", kMaxPins));
+    }
+    pins.push_back(std::move(pin));
+  }
+  if (++streams_ > kMaxStreams) {
+    --streams_;
+    return send_error(response, 503, {EAGAIN, "too many pages are open"});
+  }
+  auto listener = std::make_shared<Feed::Listener>(feed_, std::move(pins));
+  response.set_chunked_content_provider(
+      "text/event-stream",
+      [listener](size_t, httplib::DataSink& sink) {
+        const std::string message = listener->next();
+        if (message.empty()) return false;
+        const std::string event = "data: " + message + "\n\n";
+        return sink.write(event.data(), event.size());
+      },
+      [this, listener](bool) { --streams_; });
+}
+
+void ViewApi::send_list(const httplib::Request& request, httplib::Response& response) {
+  Result<std::vector<MountFiles::Entry>> entries = files_.list(request.get_param_value("path"));
+  if (!entries) return send_error(response, status_of(entries.error().code), entries.error());
+  json list = json::array();
+  for (const MountFiles::Entry& entry : *entries) {
+    if (entry.kind == MountFiles::Entry::Kind::kOther) continue;
+    list.push_back({{"name", entry.name},
+                    {"directory", entry.kind == MountFiles::Entry::Kind::kDirectory},
+                    {"readable", entry.readable},
+                    {"writable", entry.writable}});
+  }
+  response.set_content(dumped(list), kJsonType);
+}
+
+void ViewApi::send_file(const httplib::Request& request, httplib::Response& response) {
+  const std::string path = request.get_param_value("path");
+  // To open a device is to do something.
+  if (path.starts_with("dev/") || path.find("..") != path.npos) {
+    return send_error(response, 403, errorf(EPERM, "{}: a device", path));
+  }
+  Result<std::string> text = files_.read(path);
+  if (!text) return send_error(response, status_of(text.error().code), text.error());
+  response.set_content(*text, "text/plain; charset=utf-8");
+}
+
+// The mount's line about a store that it has refused: the last one that names the file.
+std::string ViewApi::reason_in_dmesg(const std::string& path) const {
+  Result<std::string> log = files_.read("kernel/debug/rocefs/dmesg");
+  if (!log) return {};
+  const size_t found = log->rfind(path.substr(path.rfind('/') + 1));
+  if (found == log->npos) return {};
+  const size_t begin = log->rfind('\n', found) + 1;
+  return log->substr(begin, log->find('\n', found) - begin);
+}
+
+void ViewApi::store(const httplib::Request& request, httplib::Response& response) {
+  if (!guard_.stores()) return send_error(response, 403, {EROFS, "--read-only: nobody may store"});
+  if (!may_store(request)) {
+    return send_error(response, 403,
+                      {EPERM, "only a page that was opened with the token may store"});
+  }
+  const json body = json::parse(request.body, nullptr, false);
+  if (!body.is_object() || !body.contains("path") || !body["path"].is_string() ||
+      !body.contains("text") || !body["text"].is_string()) {
+    return send_error(response, 400, {EINVAL, "{\"path\": FILE, \"text\": TEXT} is wanted"});
+  }
+  const std::string path = body["path"], text = body["text"];
+  if (Result<void> stored = files_.store(path, text); !stored) {
+    return send_error(response, status_of(stored.error().code), stored.error(),
+                      reason_in_dmesg(path));
+  }
+  response.set_content("true", kJsonType);
+}
+
+}  // namespace rocefs
