@@ -1,7 +1,7 @@
 #include "core/tree/file_walk.h"
 
-#include <fnmatch.h>
-
+#include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "core/base/text.h"
@@ -12,21 +12,56 @@ bool is_pattern(std::string_view path) {
   return path.find_first_of("*?") != path.npos;
 }
 
-FileWalk::FileWalk(Tree& tree, std::vector<std::string> patterns, std::optional<Caller> reader)
-    : tree_(tree), patterns_(std::move(patterns)), reader_(reader) {}
+// Greedy: what follows a * is looked for as soon as possible, and again one octet later.
+bool matches(std::string_view component, std::string_view name) {
+  size_t at = 0, star = component.npos, after = 0;
+  for (size_t i = 0; i < name.size();) {
+    if (at < component.size() && component[at] == '*') {
+      star = at++;
+      after = i;
+    } else if (at < component.size() && (component[at] == '?' || component[at] == name[i])) {
+      ++at;
+      ++i;
+    } else if (star != component.npos) {
+      at = star + 1;
+      i = ++after;
+    } else {
+      return false;
+    }
+  }
+  return component.find_first_not_of('*', at) == component.npos;
+}
+
+Result<void> FileWalk::check(std::string_view pattern) {
+  const std::vector<std::string_view> components = split(pattern, "/");
+  auto too_long = [](std::string_view component) { return component.size() > kMaxComponent; };
+  if (components.size() > kMaxComponents ||
+      std::any_of(components.begin(), components.end(), too_long)) {
+    return Error{ENAMETOOLONG, "a path is longer than any of the tree"};
+  }
+  return {};
+}
+
+FileWalk::FileWalk(Tree& tree, std::vector<std::string> patterns, std::optional<TreeReader> reader)
+    : tree_(tree), patterns_(std::move(patterns)), reader_(std::move(reader)) {}
 
 void FileWalk::restart() {
   frames_.clear();
   pattern_ = 0;
+  looked_ = 0;
   repeats_ = true;
 }
 
-// As the kernel's acl_permission_check(); `access` as in the bits for others.
+// As the kernel's acl_permission_check() and capable_wrt_inode_uidgid(); `access` as in the bits
+// for others.
 bool FileWalk::may(const Tree::Node& node, mode_t access) const {
-  if (!reader_) return true;
-  if (reader_->uid == 0) return (node.mode & (access * 0111)) != 0;
-  const mode_t shift = reader_->uid == node.uid ? 6 : reader_->gid == node.gid ? 3 : 0;
-  return (node.mode >> shift & access) == access;
+  if (!reader_ || reader_->reads_all) return true;
+  const auto has = [&](int shift) { return (node.mode >> shift & access) == access; };
+  if (reader_->uid == node.uid) return has(6);
+  if (reader_->gid == node.gid) return has(3);
+  if (!reader_->groups) return has(3) && has(0);
+  const auto& groups = *reader_->groups;
+  return has(std::find(groups.begin(), groups.end(), node.gid) != groups.end() ? 3 : 0);
 }
 
 // Whether the reader may search the directories above.
@@ -39,7 +74,7 @@ bool FileWalk::may_reach(const Tree::Node& node) const {
   return true;
 }
 
-void FileWalk::enter(const Tree::Node& directory, std::string path, size_t component) {
+void FileWalk::enter(const Tree::Node& directory, std::string path, size_t component, int links) {
   repeats_ &= !directory.refreshes;
   if (!may(directory, 1)) return;
   const std::string& name = components_[component];
@@ -52,17 +87,18 @@ void FileWalk::enter(const Tree::Node& directory, std::string path, size_t compo
     if (!may(directory, 4)) return;
     entries = tree_.entries(directory.ino);
   }
-  frames_.push_back({std::move(path), component, std::move(entries)});
+  frames_.push_back({std::move(path), component, links, std::move(entries)});
 }
 
 std::optional<FileWalk::Found> FileWalk::next(size_t& budget) {
+  constexpr int kMaxLinks = 3;
   while (budget > 0) {
     if (frames_.empty()) {
       if (pattern_ == patterns_.size()) return std::nullopt;
       components_.clear();
       for (std::string_view part : split(patterns_[pattern_++], "/"))
         components_.emplace_back(part);
-      if (!components_.empty()) enter(*tree_.find(kRootIno), {}, 0);
+      if (!components_.empty()) enter(*tree_.find(kRootIno), {}, 0, 0);
       continue;
     }
     Frame& frame = frames_.back();
@@ -71,15 +107,15 @@ std::optional<FileWalk::Found> FileWalk::next(size_t& budget) {
       continue;
     }
     --budget;
+    ++looked_;
     const Tree::Node* node = tree_.find(frame.entries[frame.at++]);
     if (!node) continue;
     const std::string& component = components_[frame.component];
-    if (is_pattern(component) &&
-        ::fnmatch(component.c_str(), node->name.c_str(), FNM_NOESCAPE) != 0) {
-      continue;
-    }
+    if (is_pattern(component) && !matches(component, node->name)) continue;
     std::string path = frame.path.empty() ? node->name : frame.path + "/" + node->name;
+    int links = frame.links;
     if (node->kind == Tree::Kind::kLink) {
+      if (++links > kMaxLinks) continue;
       node = tree_.follow(tree_.path_of(node->ino));
       if (!node || !may_reach(*node)) continue;
     }
@@ -87,7 +123,7 @@ std::optional<FileWalk::Found> FileWalk::next(size_t& budget) {
     if (below == components_.size()) {
       if (node->file && may(*node, 4)) return Found{std::move(path), node->file};
     } else if (node->kind == Tree::Kind::kDirectory) {
-      enter(*node, std::move(path), below);
+      enter(*node, std::move(path), below, links);
     }
   }
   return std::nullopt;

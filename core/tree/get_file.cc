@@ -2,22 +2,34 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/base/clock.h"
+#include "core/base/shares.h"
 #include "core/base/text.h"
 #include "core/tree/file_walk.h"
-#include "core/tree/open_text.h"
 
 namespace rocefs {
 namespace {
 
-// Entries that the control thread looks at, and octets that it gives, before it turns to its other
-// work: about a millisecond.
-constexpr size_t kEntriesATurn = 2'000;
-constexpr size_t kBytesATurn = 128 << 10;
+// Time of the control thread for readers of `get`, of all of them, until it turns to its other
+// work; a look at the clock follows so many entries.
+constexpr TimeNs kTurn = 500'000;
+constexpr size_t kEntriesALook = 64;
+// Octets that a read(2) gives at most.
+constexpr size_t kBytesARead = 128 << 10;
+
+// Limits what the queries of all open files hold. Each has its share of what a walk and a text
+// need; the files that it keeps count by their size.
+constexpr size_t kBytesAQuery = 256 << 10;
+Shares::Share take_query_memory(uid_t user, size_t bytes) {
+  static Shares shares(size_t{256} << 20, size_t{32} << 20);
+  return shares.take(user, is_privileged(user), bytes);
+}
 
 void append_line(std::string& lines, std::string_view path, std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);
@@ -48,8 +60,12 @@ Attribute* text_file(File& file) {
 // kept from one pass to the next, as long as the tree does not change and the user's share lasts.
 class Query {
  public:
-  Query(Tree& tree, std::vector<std::string> patterns, const Caller& reader)
-      : tree_(tree), walk_(tree, std::move(patterns), reader), user_(reader.uid) {
+  Query(Tree& tree, std::vector<std::string> patterns, const TreeReader& reader,
+        Shares::Share memory)
+      : tree_(tree),
+        walk_(tree, std::move(patterns), reader),
+        user_(reader.uid),
+        shares_{std::move(memory)} {
     restart();
   }
 
@@ -59,138 +75,249 @@ class Query {
     walk_.restart();
     version_ = tree_.version();
   }
-  // The next file; null if there is none, or as FileWalk::next().
-  const FileWalk::Found* next(size_t& budget) {
-    if (known_) return at_ < files_.size() ? &files_[at_++] : nullptr;
+  // The next file; null as of FileWalk::next(), or where a kept file has gone.
+  std::optional<FileWalk::Found> next(size_t& budget) {
+    if (known_) return next_known(budget);
     std::optional<FileWalk::Found> found = walk_.next(budget);
-    if (!found) {
-      known_ = walk_.ended() && keeps_ && walk_.repeats() && version_ == tree_.version();
+    if (found && keeps_) {
+      keep(*found);
+    } else if (walk_.ended() && keeps_ && walk_.repeats() && version_ == tree_.version()) {
+      known_ = true;
       at_ = files_.size();
-      return nullptr;
     }
-    if (keeps_ && files_.size() % kFilesAShare == 0) {
-      shares_.push_back(take_open_text(user_, kFilesAShare * kBytesAFile));
-      if (!shares_.back()) {
-        forget();
-        keeps_ = false;
-      }
-    }
-    if (!keeps_) files_.clear();
-    return &files_.emplace_back(std::move(*found));
+    return found;
   }
   bool ended() const { return known_ ? at_ == files_.size() : walk_.ended(); }
+  bool too_long() const { return walk_.too_long(); }
 
  private:
-  static constexpr size_t kFilesAShare = 1024, kBytesAFile = 192;
+  // Kept files belong to the tree alone: a device that leaves takes them with it.
+  struct Kept {
+    std::string path;
+    std::weak_ptr<File> file;
+  };
+  static constexpr size_t kBytesAShare = 64 << 10;
+
+  std::optional<FileWalk::Found> next_known(size_t& budget) {
+    for (; budget > 0 && at_ < files_.size(); --budget) {
+      const Kept& kept = files_[at_++];
+      if (std::shared_ptr<File> file = kept.file.lock()) {
+        return FileWalk::Found{kept.path, std::move(file)};
+      }
+    }
+    return std::nullopt;
+  }
+  void keep(const FileWalk::Found& found) {
+    const size_t bytes = sizeof(Kept) * 2 + found.path.size() + 1;  // a vector grows by doubling
+    if (bytes > unused_) {
+      shares_.push_back(take_query_memory(user_, kBytesAShare));
+      unused_ = shares_.back() ? kBytesAShare : 0;
+      if (bytes > unused_) {
+        forget();
+        keeps_ = false;
+        return;
+      }
+    }
+    unused_ -= bytes;
+    files_.push_back({found.path, found.file});
+  }
   void forget() {
     known_ = false;
     keeps_ = true;
-    files_.clear();
-    shares_.clear();
+    std::vector<Kept>().swap(files_);
+    shares_.resize(1);
+    unused_ = 0;
   }
 
   Tree& tree_;
   FileWalk walk_;
   const uid_t user_;
-  std::vector<FileWalk::Found> files_;  // of this pass so far, or all of them
-  bool known_ = false;                  // files_ are all
+  std::vector<Kept> files_;  // of this pass so far, or all of them
+  bool known_ = false;       // files_ are all
   bool keeps_ = true;
   size_t at_ = 0;
   uint64_t version_ = 0;  // of the tree when the pass began
   std::vector<Shares::Share> shares_;
+  size_t unused_ = 0;  // octets of the last share
 };
 
-// A read in progress keeps the state of its open file alive.
+// A read(2) in progress. Kept by the turns while it waits.
+struct GetRead {
+  Query* query;  // null: given up
+  std::string* text;
+  size_t size;
+  Answer<std::string> answer;
+};
+
+// Readers take turns, one for each task of the loop: the control thread's other work waits for one
+// turn, however many readers there are.
+class Turns {
+ public:
+  explicit Turns(PollLoop& loop) : loop_(loop) {}
+  void add(std::shared_ptr<GetRead> read) {
+    waiting_.push_back(std::move(read));
+    if (waiting_.size() == 1) post();
+  }
+
+ private:
+  // The task may run when the file is gone.
+  void post() {
+    loop_.post([self = std::weak_ptr<Turns>(self_)] {
+      if (auto turns = self.lock()) turns->run();
+    });
+  }
+  void run();
+
+  friend std::shared_ptr<Turns> make_turns(PollLoop& loop);
+  PollLoop& loop_;
+  std::weak_ptr<Turns> self_;
+  std::deque<std::shared_ptr<GetRead>> waiting_;
+};
+
+std::shared_ptr<Turns> make_turns(PollLoop& loop) {
+  auto turns = std::make_shared<Turns>(loop);
+  turns->self_ = turns;
+  return turns;
+}
+
+// Collects text for a turn. Whether the read has its answer.
+bool collect(GetRead& read) {
+  if (!read.query) return true;
+  const TimeNs end = monotonic_ns() + kTurn;
+  std::string& text = *read.text;
+  bool more = true;
+  while (more && text.size() < read.size) {
+    size_t budget = kEntriesALook;
+    while (text.size() < read.size) {
+      std::optional<FileWalk::Found> found = read.query->next(budget);
+      if (!found) break;
+      Attribute* file = text_file(*found->file);
+      if (!file || file->removed()) continue;
+      if (Result<std::string> value = known_text(*file)) append_line(text, found->path, *value);
+    }
+    more = !read.query->ended() && monotonic_ns() < end;
+  }
+  if (read.query->too_long()) {
+    read.answer(Error{E2BIG, "the patterns stand for too many paths"});
+    return true;
+  }
+  if (text.empty() && !read.query->ended()) return false;
+  if (text.size() <= read.size) {
+    read.answer(std::exchange(text, {}));
+  } else {
+    std::string part = text.substr(0, read.size);
+    text.erase(0, read.size);
+    read.answer(std::move(part));
+  }
+  return true;
+}
+
+void Turns::run() {
+  const std::shared_ptr<GetRead> read = std::move(waiting_.front());
+  waiting_.pop_front();
+  if (!collect(*read)) waiting_.push_back(read);
+  if (!waiting_.empty()) post();
+}
+
+TreeReader reader_of(const Caller& caller, const OperationPtr& operation) {
+  constexpr uint64_t kReadsAll = uint64_t{1} << 1 | uint64_t{1} << 2;  // CAP_DAC_…, capability.h
+  TreeReader reader{caller.uid, caller.gid, {}, false};
+  if (const Result<IdentityPtr>& who = operation->identity()) {
+    reader.groups = (*who)->groups;
+    reader.reads_all = ((*who)->capabilities & kReadsAll) != 0;
+  }
+  return reader;
+}
+
 class OpenGet final : public OpenFile {
  public:
-  OpenGet(Tree& tree, PollLoop& loop, const Caller& caller)
-      : state_(std::make_shared<State>(State{tree, loop, caller, {}, {}})) {}
+  OpenGet(Tree& tree, std::shared_ptr<Turns> turns, const Caller& caller)
+      : tree_(tree), turns_(std::move(turns)), caller_(caller) {}
+  ~OpenGet() override { give_up(); }
 
-  void write(std::string_view data, const OperationPtr&, Answer<size_t> answer) override {
+  void write(std::string_view data, const OperationPtr& operation, Answer<size_t> answer) override {
     if (data.size() >= File::kPageSize) {
       return answer(errorf(EINVAL, "longer than {} bytes", File::kPageSize - 1));
     }
     std::vector<std::string> patterns;
     for (std::string_view pattern : split(data, " \t\n")) patterns.emplace_back(pattern);
     if (patterns.empty()) return answer(Error{EINVAL, "PATH [PATH …] is wanted"});
+    const TreeReader reader = reader_of(caller_, operation);
     for (const std::string& pattern : patterns) {
-      if (Result<void> checked = check(pattern); !checked) return answer(checked.error());
+      if (Result<void> checked = check(pattern, reader); !checked) return answer(checked.error());
     }
-    state_->query.emplace(state_->tree, std::move(patterns), state_->caller);
-    state_->text.clear();
-    state_->over = false;
+    Shares::Share memory = take_query_memory(caller_.uid, kBytesAQuery);
+    if (!memory) return answer(Error{ENOMEM, "the user has too many open queries"});
+    give_up();
+    query_.emplace(tree_, std::move(patterns), reader, std::move(memory));
+    text_.clear();
+    over_ = false;
     answer(data.size());
   }
 
-  void read(uint64_t, size_t size, const OperationPtr&, Answer<std::string> answer) override {
-    if (!state_->query) {
-      return answer(Error{EINVAL, "write PATH [PATH …] first, on this descriptor"});
-    }
-    if (state_->reading) return answer(Error{EBUSY, "another read is in progress"});
-    state_->reading = true;
-    if (std::exchange(state_->over, false)) state_->query->restart();
-    go_on(state_, std::min(size, kBytesATurn), std::move(answer));
+  void read(uint64_t, size_t size, const OperationPtr& operation,
+            Answer<std::string> answer) override {
+    if (!query_) return answer(Error{EINVAL, "write PATH [PATH …] first, on this descriptor"});
+    if (reading_) return answer(Error{EBUSY, "another read is in progress"});
+    if (std::exchange(over_, false)) query_->restart();
+    reading_ = std::make_shared<GetRead>();
+    *reading_ = {&*query_, &text_, std::min(size, kBytesARead),
+                 [this, answer = std::move(answer)](Result<std::string> part) mutable {
+                   reading_.reset();
+                   over_ = !part || part->empty();
+                   answer(std::move(part));
+                 }};
+    const std::shared_ptr<GetRead> read = reading_;
+    if (collect(*read)) return;
+    operation->on_interrupt([reading = std::weak_ptr<GetRead>(read)] {
+      if (auto given_up = reading.lock(); given_up && given_up->query) {
+        given_up->query = nullptr;
+        given_up->answer(Error{EINTR, "interrupted"});
+      }
+    });
+    turns_->add(read);
   }
 
   short poll(Task) override { return POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM; }
 
  private:
-  struct State {
-    Tree& tree;
-    PollLoop& loop;
-    const Caller caller;
-    std::optional<Query> query;
-    std::string text;  // not yet read
-    bool reading = false;
-    bool over = false;  // the end of the file was read
-  };
-
   // A path without * and ? must be that of a file whose text can be shown.
-  Result<void> check(const std::string& path) const {
+  Result<void> check(const std::string& path, const TreeReader& reader) const {
+    if (Result<void> checked = FileWalk::check(path); !checked) return checked;
     if (is_pattern(path)) return {};
-    Tree::Node* node = state_->tree.follow(path);
+    Tree::Node* node = tree_.follow(path);
     if (!node) return errorf(ENOENT, "{}: no such file", path);
     if (!node->file) return errorf(EISDIR, "{}: not a file", path);
     if (!node->file->readable()) return errorf(EACCES, "{}: not readable", path);
     if (!text_file(*node->file)) {
       return errorf(EINVAL, "{}: its text may be longer than a page: read the file itself", path);
     }
-    FileWalk walk(state_->tree, {path}, state_->caller);
+    FileWalk walk(tree_, {path}, reader);
     size_t budget = SIZE_MAX;
     if (!walk.next(budget)) return errorf(EACCES, "{}: not readable for this user", path);
     return {};
   }
 
-  static void go_on(const std::shared_ptr<State>& state, size_t size, Answer<std::string> answer) {
-    size_t budget = kEntriesATurn;
-    while (state->text.size() < size) {
-      const FileWalk::Found* found = state->query->next(budget);
-      if (!found) break;
-      Attribute* file = text_file(*found->file);
-      if (!file || file->removed()) continue;
-      if (Result<std::string> text = known_text(*file)) {
-        append_line(state->text, found->path, *text);
-      }
-    }
-    if (state->text.empty() && !state->query->ended()) {
-      state->loop.post([state, size, answer = std::move(answer)]() mutable {
-        go_on(state, size, std::move(answer));
-      });
-      return;
-    }
-    state->reading = false;
-    state->over = state->text.empty();
-    std::string part = state->text.substr(0, size);
-    state->text.erase(0, part.size());
-    answer(std::move(part));
+  // Nobody is answered any more: the caller has gone, or has asked for something else.
+  void give_up() {
+    if (!reading_) return;
+    const std::shared_ptr<GetRead> read = std::move(reading_);
+    read->query = nullptr;
+    read->answer(Error{ECANCELED, "another query"});
   }
 
-  const std::shared_ptr<State> state_;
+  Tree& tree_;
+  const std::shared_ptr<Turns> turns_;
+  const Caller caller_;
+  std::optional<Query> query_;
+  std::string text_;   // not yet read
+  bool over_ = false;  // the end of the file was read
+  std::shared_ptr<GetRead> reading_;
 };
 
 class GetFile final : public File {
  public:
-  GetFile(Tree& tree, PollLoop& loop) : tree_(tree), loop_(loop) {}
+  GetFile(Tree& tree, PollLoop& loop) : tree_(tree), turns_(make_turns(loop)) {}
   bool readable() const override { return true; }
   bool writable() const override { return true; }
   bool device() const override { return true; }
@@ -198,7 +325,7 @@ class GetFile final : public File {
   uint64_t size() const override { return kPageSize; }
   Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>&,
                                          const Caller& caller) override {
-    return {std::make_unique<OpenGet>(tree_, loop_, caller)};
+    return {std::make_unique<OpenGet>(tree_, turns_, caller)};
   }
   FileDoc doc() const override {
     return {"trigger",
@@ -211,7 +338,7 @@ class GetFile final : public File {
 
  private:
   Tree& tree_;
-  PollLoop& loop_;
+  const std::shared_ptr<Turns> turns_;
 };
 
 }  // namespace

@@ -76,7 +76,7 @@ mount_one "$dir/star.ini"
 serve "$mnt"
 expect 9 "$(get "$site/api/list?path=class/infiniband" | grep -o '"name"' | wc -l)" "entries"
 expect "$(cat "$mnt/$loss")" "$(get "$site/api/file?path=$loss")" "a file"
-for outside in ../../etc/passwd /etc/passwd class/infiniband/../../../../../etc/passwd "$dir/star.ini" ''; do
+for outside in ./dev/infiniband/issm0 dev//infiniband/issm0 ../../etc/passwd /etc/passwd class/infiniband/../../../../../etc/passwd "$dir/star.ini" ''; do
   get "$site/api/file?path=$outside" | grep -q '"errno":"E' || fail "$outside: $(get "$site/api/file?path=$outside" | head -n 1)"
 done
 get "$site/api/file?path=dev/infiniband/issm0" | grep -q EPERM || fail "a device was opened"
@@ -111,6 +111,32 @@ done
 get -D - -o /dev/null -H 'Origin: http://evil.example' "$site/api/shape" | grep -qi 'access-control' && fail "others may read"
 expect 0 "$(cat "$mnt/$loss")" "what was refused"
 expect true "$(store "$loss" 0.5 "${with_token[@]}" -H "Origin: $site")" "its own origin"
+
+test_case "a body without a length, or packed, is not read, nor is one without the token"
+mount_one "$dir/star.ini"
+serve "$mnt"
+head -c 100M /dev/zero >"$dir/large"
+for options in '-H Transfer-Encoding:chunked' '-H Content-Encoding:gzip' ''; do
+  get -X POST $options --data-binary @"$dir/large" -H "X-Rocefs-Token: $token" "$site/api/store" >"$dir/said" 2>"$dir/curl" || true
+  [ "$(awk '/VmHWM/ {print $2}' /proc/$server/status)" -lt 60000 ] || fail "$options: $(grep VmHWM /proc/$server/status)"
+done
+store "$loss" 0.5 -H 'Transfer-Encoding: chunked' -H "X-Rocefs-Token: $token" | grep -q '"errno":"EINVAL"' || fail "chunked"
+expect 0 "$(cat "$mnt/$loss")" "what was refused"
+get -H 'Sec-Fetch-Site: cross-site' "$site/api/file?path=$loss" | grep -q '"errno":"EPERM"' || fail "another site's picture"
+
+test_case "a pin that is not there takes no other with it, and says nothing in dmesg again and again"
+mount_one "$dir/star.ini"
+serve "$mnt"
+feed 3 "?pin=$loss&pin=kernel/debug/rocefs/dmesg&pin=kernel/debug/rocefs/traffic/f/state" >"$dir/messages" || true
+expect "$loss" "$(head -n 1 "$dir/messages" | grep -o '"g":2,"paths":\["[^"]*"' | sed 's/.*"\(kernel.*\)"/\1/')" "the pin that is there"
+[ "$(grep -c '/get:' "$debug/dmesg")" -le 4 ] || fail "$(grep -c '/get:' "$debug/dmesg") lines"
+
+test_case "the reason of a refusal is that of this store"
+mount_one "$dir/star.ini"
+serve "$mnt"
+echo 7 >"$mnt/$loss" 2>/dev/null || true
+store nothing/loss 7 -H "X-Rocefs-Token: $token" >"$dir/said"
+grep -q '"errno":"ENOENT"' "$dir/said" && ! grep -q dmesg "$dir/said" || fail "$(cat "$dir/said")"
 
 test_case "--read-only: nobody stores"
 mount_one "$dir/star.ini"
@@ -319,6 +345,56 @@ before=$(browser js 'return document.body.dataset.looks')
 browser wait "document.body.dataset.looks > $before + 10"
 browser shot "$shots/200-hosts.png"
 no_errors
+
+test_case "browser: names with - and ., two ports, parallel cables, values with units"
+cat >"$dir/names.ini" <<'INI'
+[clock]
+mode = virtual
+[device h-0]
+ports = 2
+[device h.1]
+[device h2]
+[switch sw-a]
+[link h-0 sw-a]
+rate = 10G
+[link h-0/2 sw-a]
+rate = 10G
+[link h.1 sw-a]
+rate = 10G
+[link h2 sw-a]
+rate = 10G
+INI
+page "$dir/names.ini"
+echo 'a write h-0 h2 size=1M count=2' >"$debug/traffic/start"
+echo 'b write h.1 h2 size=1M count=2' >"$debug/traffic/start"
+echo 100us >"$debug/clock/advance"
+browser wait "parseFloat(document.querySelector('[data-total=\"sent\"]').textContent) > 19 && parseFloat(document.querySelector('[data-total=\"sent\"]').textContent) < 21"
+browser wait "document.querySelector('[data-name=\"h-0\"] .fact').textContent.includes('9.9')"
+expect 8 "$(browser js "return new Set([...document.querySelectorAll('#map .cable')].map(line => line.getAttribute('x1') + ' ' + line.getAttribute('y1') + ' ' + line.getAttribute('x2'))).size")" "half lines at places of their own"
+# A pin opens another stream, which begins anew; rates stay, and a rate is a number.
+browser keys '/h.1{Enter}'
+browser wait "document.querySelector('#panel details[data-path=\"kernel/debug/rocefs/links/h.1-sw-a\"]')"
+browser wait "document.querySelector('#panel .facts').textContent.includes('9.94 Gb/s')"
+browser js "document.querySelector('#panel details[data-path=\"kernel/debug/rocefs/links/h.1-sw-a\"]').open = true" >/dev/null
+for file in rate delay; do
+  browser wait "document.querySelector('[data-path\$=\"h.1-sw-a/$file\"] .pin')"
+  browser js "document.querySelector('[data-path\$=\"h.1-sw-a/$file\"] .pin').click()" >/dev/null
+done
+browser wait "document.querySelector('[data-series\$=\"h.1-sw-a/rate\"] output').textContent == '10.0 Gb/s'"
+browser wait "document.querySelector('[data-series\$=\"h.1-sw-a/delay\"] output').textContent == '1.00 µs'"
+browser js "return document.querySelector('[data-total=\"sent\"]').textContent" | grep -qE '^(19|20)' || fail "the rate is gone"
+no_errors
+
+test_case "browser: a heading of the flows sorts, however long it is pressed"
+page "$dir/star.ini"
+for i in 1 2 3; do echo "f$i write h$i h0 size=1K count=$i" >"$debug/traffic/start"; done
+browser wait "document.querySelectorAll('#flows tbody tr').length == 3"
+browser js "window.heading = document.querySelector('#flows [data-key=name]')" >/dev/null
+before=$(browser js 'return document.body.dataset.looks')
+browser wait "document.body.dataset.looks > $before + 3"
+expect true "$(browser js "return heading.isConnected")" "the button"
+browser js "heading.click()" >/dev/null
+expect "f3 f2 f1" "$(browser js "return [...document.querySelectorAll('#flows tbody tr')].map(row => row.firstChild.textContent).join(' ')")" "order"
 
 test_case "browser: nothing is asked of another machine"
 page "$dir/star.ini"

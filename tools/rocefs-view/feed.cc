@@ -210,8 +210,8 @@ std::string Feed::changes(size_t number, const Getter& getter) {
   return fmt::format("{{\"g\":{},\"c\":[{}]}}", number, changed);
 }
 
-Feed::Listener::Listener(Feed& feed, std::vector<std::string> pins) : feed_(feed) {
-  if (!pins.empty()) pins_.emplace(feed.files_, std::move(pins));
+Feed::Listener::Listener(Feed& feed, std::vector<std::string> pins)
+    : feed_(feed), wanted_(std::move(pins)) {
   std::lock_guard lock(feed_.mutex_);
   ++feed_.listeners_;
   feed_.news_.notify_all();
@@ -223,13 +223,29 @@ Feed::Listener::~Listener() {
   feed_.news_.notify_all();
 }
 
-// A pin that is refused, because a file has gone, shows nothing.
-std::string Feed::Listener::pinned() {
-  if (!pins_) return {};
-  if (!pins_->look()) {
-    all_pins_ = true;
-    return {};
+// One look has all pins or none: what is not there, or cannot be shown, is left out of it.
+void Feed::Listener::choose_pins() {
+  constexpr TimeNs kAgain = 5 * kSecond;
+  look_again_ = steady_now() + kAgain;
+  all_pins_ = true;
+  std::vector<std::string> there;
+  for (const std::string& pin : wanted_) {
+    if (Getter(feed_.files_, {pin}).look()) there.push_back(pin);
   }
+  some_missing_ = there.size() < wanted_.size();
+  pins_.reset();
+  if (!there.empty()) pins_.emplace(feed_.files_, std::move(there));
+}
+
+std::string Feed::Listener::pinned() {
+  if (wanted_.empty()) return {};
+  const bool again = look_again_ == 0 || (some_missing_ && steady_now() >= look_again_);
+  if (again) choose_pins();
+  if (pins_ && !pins_->look()) {
+    if (!again) choose_pins();
+    if (pins_ && !pins_->look()) pins_.reset();
+  }
+  if (!pins_) return fmt::format("{{\"g\":{},\"paths\":[],\"values\":[]}}", kPinGroup);
   const bool all = std::exchange(all_pins_, false) || pins_->other_files();
   return (all ? whole_group : changes)(kPinGroup, *pins_);
 }

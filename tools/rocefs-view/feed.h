@@ -44,7 +44,8 @@ class Feed {
   // listener was too slow for all messages.
   class Listener {
    public:
-    // `pins`: paths or patterns of further files, a group of this listener's own.
+    // `pins`: paths or patterns of further files, a group of this listener's own. Those that are
+    // not there are looked for again now and then.
     Listener(Feed& feed, std::vector<std::string> pins);
     ~Listener();
     Listener(const Listener&) = delete;
@@ -54,10 +55,14 @@ class Feed {
 
    private:
     std::string pinned();
+    void choose_pins();
 
     Feed& feed_;
-    std::optional<Getter> pins_;
-    bool all_pins_ = true;  // the next message has all of them
+    const std::vector<std::string> wanted_;
+    std::optional<Getter> pins_;  // of those that are there
+    bool some_missing_ = false;
+    TimeNs look_again_ = 0;  // for those that are not
+    bool all_pins_ = true;   // the next message has all of them
     uint64_t seen_ = 0;
   };
 

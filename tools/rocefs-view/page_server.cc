@@ -10,11 +10,12 @@
 namespace rocefs {
 namespace {
 
-constexpr size_t kThreads = kMaxStreams + 8;
+// Connections that send nothing hold a thread each for a while.
+constexpr size_t kThreads = kMaxStreams + 104;
 constexpr size_t kMaxBody = 64 << 10;
 
 void add_page(httplib::Server& http) {
-  http.Get("/[a-z]*(\\.[a-z]+)?", [](const httplib::Request& request, httplib::Response& response) {
+  http.Get("/([a-z]+\\.[a-z]+)?", [](const httplib::Request& request, httplib::Response& response) {
     response.status = 404;
     if (const PageFile* file = page_file(request.path)) {
       response.status = 200;
@@ -27,6 +28,8 @@ void add_page(httplib::Server& http) {
 void prepare(httplib::Server& http) {
   http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   http.set_payload_max_length(kMaxBody);
+  http.set_read_timeout(5);
+  http.set_keep_alive_timeout(2);
   http.set_error_handler([](const httplib::Request&, httplib::Response& response) {
     if (response.body.empty()) send_error(response, response.status, {ENOENT, "no such page"});
   });
@@ -64,13 +67,36 @@ PageServer::PageServer(std::string address, uint16_t port, std::string token,
       http_(std::move(http)) {
   http_->set_pre_routing_handler(
       [this](const httplib::Request& request, httplib::Response& response) {
-        if (guard_.own_host(request.get_header_value("Host"))) {
-          return httplib::Server::HandlerResponse::Unhandled;
-        }
-        send_error(response, 403, {EPERM, "asked for by a name that is not this server's"});
+        const std::optional<Error> why = refusal(request);
+        if (!why) return httplib::Server::HandlerResponse::Unhandled;
+        // A body that was not read would be taken for the next request.
+        response.set_header("Connection", "close");
+        send_error(response, 403, *why);
         return httplib::Server::HandlerResponse::Handled;
       });
   add_page(*http_);
+}
+
+// Runs before a body is read. The library limits the length of a body only where Content-Length
+// tells it, and before it unpacks it.
+std::optional<Error> PageServer::refusal(const httplib::Request& request) const {
+  if (!guard_.own_host(request.get_header_value("Host"))) {
+    return Error{EPERM, "asked for by a name that is not this server's"};
+  }
+  const std::string site = request.get_header_value("Sec-Fetch-Site");
+  if (!site.empty() && site != "same-origin" && site != "none") {
+    return Error{EPERM, "asked for by another site's page"};
+  }
+  if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding")) {
+    return Error{EINVAL, "a body has a Content-Length, and no encoding"};
+  }
+  if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
+  if (!guard_.stores()) return Error{EROFS, "--read-only: nobody may store"};
+  if (!guard_.may_store(request.get_header_value("Host"), request.get_header_value("Origin"),
+                        request.get_header_value("X-Rocefs-Token"))) {
+    return Error{EPERM, "only a page that was opened with the token may store"};
+  }
+  return std::nullopt;
 }
 
 PageServer::~PageServer() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/base/result.h"
@@ -44,6 +45,7 @@ class PageServer {
  private:
   PageServer(std::string address, uint16_t port, std::string token,
              std::unique_ptr<httplib::Server> http);
+  std::optional<Error> refusal(const httplib::Request& request) const;
 
   const std::string address_;
   const uint16_t port_;

@@ -36,7 +36,7 @@ class ViewApi {
   void send_file(const httplib::Request& request, httplib::Response& response);
   void store(const httplib::Request& request, httplib::Response& response);
   bool may_store(const httplib::Request& request) const;
-  std::string reason_in_dmesg(const std::string& path) const;
+  std::string reason_in_dmesg(const std::string& path, const std::string& before) const;
 
   const Guard& guard_;
   const MountFiles& files_;

@@ -164,6 +164,99 @@ TEST_CASE("get: a directory that is refreshed is looked at in each pass") {
   CHECK(get.read() == "flows/1=flow\nflows/2=flow\n");
 }
 
+TEST_CASE("get: a path that no file has is refused before it is walked") {
+  Asked get;
+  std::string deep = "*";
+  for (int i = 0; i < 24; ++i) deep += "/*";
+  CHECK(get.ask(deep) == ENAMETOOLONG);
+  CHECK(get.ask(std::string(256, '*')) == ENAMETOOLONG);
+}
+
+TEST_CASE("get: a read that goes on in turns ends with its descriptor, and with an interrupt") {
+  Asked get;
+  for (int i = 0; i < 300'000; ++i) get.tree.add_file(fmt::format("many/{}", i), constant("x"));
+  REQUIRE(get.ask("many/*none") == 0);
+  std::optional<Result<std::string>> answer;
+  auto read = [&] {
+    answer.reset();
+    auto operation = std::make_shared<Operation>(Caller{});
+    get.open->read(0, 4096, operation, [&](Result<std::string> part) { answer = std::move(part); });
+    return operation;
+  };
+  OperationPtr first = read();
+  REQUIRE_FALSE(answer);  // 300,000 entries are more than a turn
+  CHECK(get.read() == fmt::format("!{}", EBUSY));
+  first->interrupt();
+  REQUIRE(answer);
+  CHECK(answer->error().code == EINTR);
+  read();
+  REQUIRE_FALSE(answer);
+  get.loop.post([&] { get.loop.post([&] { get.loop.stop(); }); });
+  get.loop.run();
+  REQUIRE_FALSE(answer);
+  get.open.reset();
+  REQUIRE(answer);
+  CHECK(answer->error().code == ECANCELED);
+}
+
+TEST_CASE("get: a look at 300,000 files goes on until it has an answer") {
+  Asked get;
+  for (int i = 0; i < 300'000; ++i) get.tree.add_file(fmt::format("many/{}", i), constant("x"));
+  get.tree.add_file("many/last_one", constant("y"));
+  REQUIRE(get.ask("many/*_*") == 0);
+  std::string text;
+  get.open->read(0, 4096, get.operation, [&](Result<std::string> part) {
+    text = *part;
+    get.loop.stop();
+  });
+  if (text.empty()) get.loop.run();
+  CHECK(text == "many/last_one=y\n");
+}
+
+TEST_CASE("file walk: follows three links on a way") {
+  Tree tree(0, 0);
+  tree.add_file("d/file", constant("x"));
+  tree.add_link("d/self", "d");
+  CHECK(matching_files(tree, "*/*elf/*elf/*elf/f*") ==
+        std::vector<std::string>{"d/self/self/self/file"});
+  CHECK(matching_files(tree, "*/*elf/*elf/*elf/*elf/f*").empty());
+}
+
+TEST_CASE("file walk: * and ? alone are special") {
+  CHECK(matches("*", "anything"));
+  CHECK(matches("a*b*c", "a_b_b_c"));
+  CHECK(matches("a?c", "abc"));
+  CHECK(matches("**", ""));
+  CHECK_FALSE(matches("?", ""));
+  CHECK_FALSE(matches("a*b", "a_b_"));
+  CHECK_FALSE(matches("[a]*", "a"));
+  CHECK(matches("[a]*", "[a]b"));
+  CHECK_FALSE(matches("*a*a*a*a*a*a*a*a*a*b", std::string(200, 'a')));
+}
+
+TEST_CASE("file walk: groups and capabilities grant what the kernel would") {
+  Tree tree(1000, 1000);
+  tree.add_file("f", constant("x"));
+  auto finds = [&](TreeReader reader) {
+    FileWalk walk(tree, {"f"}, std::move(reader));
+    size_t budget = 100;
+    return walk.next(budget).has_value();
+  };
+  Tree::Node& file = *tree.resolve("f");
+  file.gid = 7;
+  file.mode = 0604;
+  CHECK(finds({1001, 1001, std::vector<gid_t>{}, false}));
+  CHECK_FALSE(finds({1001, 1001, std::vector<gid_t>{7}, false}));
+  CHECK_FALSE(finds({1001, 7, std::vector<gid_t>{}, false}));
+  CHECK_FALSE(finds({1001, 1001, std::nullopt, false}));  // it may be in the group
+  file.mode = 0640;
+  CHECK(finds({1001, 1001, std::vector<gid_t>{7}, false}));
+  CHECK_FALSE(finds({1001, 1001, std::vector<gid_t>{}, false}));
+  file.mode = 0600;
+  CHECK_FALSE(finds({0, 0, std::vector<gid_t>{}, false}));
+  CHECK(finds({0, 0, std::vector<gid_t>{}, true}));
+}
+
 TEST_CASE("file walk: looks at as many entries as it may, and goes on there") {
   Tree tree(0, 0);
   for (int i = 0; i < 10; ++i) tree.add_file(fmt::format("d/{}", i), constant("x"));

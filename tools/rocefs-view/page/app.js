@@ -3,7 +3,7 @@
 import {bits, count, duration, html, octets, per_second, save} from '/text.js';
 import {kDebug, Model, takeResult} from '/model.js';
 import {Map_} from '/map.js';
-import {Charts, format_of} from '/charts.js';
+import {Charts, format_of, number_of} from '/charts.js';
 import {Panel} from '/panel.js';
 import {Tables} from '/tables.js';
 
@@ -21,6 +21,7 @@ const query = (path, value) => `/api/${path}?path=${encodeURIComponent(value)}`;
 
 let may_store = false, paused = false, charts, map, panel, model, tables, shape, feed;
 const pins = [];
+const kMostPins = 60;  // fewer than a stream may have
 
 const mount = {
   live: () => !shape.recording,
@@ -31,22 +32,32 @@ const mount = {
     return answer.ok ? answer.text() : (await answer.json()).errno;
   },
   store: async (path, text) => {
-    const answer = await fetch('/api/store', {method: 'POST', headers:
-        {...headers, 'Content-Type': 'application/json'}, body: JSON.stringify({path, text: text + '\n'})});
-    return answer.ok ? null : answer.json();
+    try {
+      const answer = await fetch('/api/store', {method: 'POST', headers:
+          {...headers, 'Content-Type': 'application/json'},
+      body: JSON.stringify({path, text: text + '\n'})});
+      return answer.ok ? null : await answer.json();
+    } catch (error) {
+      return {errno: 'EIO', reason: 'rocefs view cannot be reached'};
+    }
   },
   pin: path => {
-    if (!pins.includes(path)) pins.push(path);
-    const last = path.replace(/^.*\//, '');
-    charts.add(path, one => Number.parseFloat(one.value(path) ?? 'NaN'), format_of(path));
+    if (pins.includes(path)) return;
+    if (pins.length === kMostPins) return complain(`${kMostPins} files are charted at most`);
+    pins.push(path);
+    charts.add(path, one => number_of(path, one.value(path)), format_of(path));
     charts.removed = name => {
       pins.splice(pins.indexOf(name), 1);
       listen();
     };
-    find('charts').dataset.last = last;
     listen();
   },
 };
+
+function complain(text) {
+  find('gone').hidden = !text;
+  find('gone').textContent = text;
+}
 
 function select(index) {
   map.mark(index);
@@ -88,7 +99,10 @@ function listen() {
   };
   feed.onerror = () => {
     find('gone').hidden = false;
-    find('gone').textContent = 'rocefs view has ended, or cannot be reached.';
+    find('gone').textContent =
+        'rocefs view has ended, cannot be reached, or has too many pages open.';
+    // The browser tries again by itself only where the connection broke.
+    if (feed.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
   };
   feed.onopen = () => { find('gone').hidden = true; };
 }
@@ -135,6 +149,7 @@ async function reshape() {
   const other = await (await fetch('/api/shape')).json();
   if (!other.nodes || JSON.stringify(other) === JSON.stringify(shape)) return;
   shape = other;
+  model.set_shape(shape);
   draw_map();
 }
 function draw_map() {
@@ -160,8 +175,9 @@ function wire() {
     'pause': () => set_paused(!paused),
     'save-svg': () => save('rocefs.svg', 'image/svg+xml', map.picture()),
     'save-csv': () => save('rocefs.csv', 'text/csv', charts.csv()),
-    'save-at': () => save('rocefs.at', 'text/plain',
-        model.stores.map(one => one.line.replace(/^@/, '')).join('\n') + '\n'),
+    'save-at': async () => save('rocefs.at', 'text/plain', shape.recording ?
+        model.stores.map(one => one.line).join('\n') + '\n' :
+        await mount.read(kDebug + 'clock/log')),
     'theme': () => set_theme(dark() ? 'light' : 'dark'),
     'help': () => find('keys').showModal(),
   };
@@ -204,6 +220,9 @@ function wire() {
 
 // Results of loads have percentiles for each size, more than the feed has of a file.
 async function read_loads() {
+  for (const name of model.load_results.keys()) {
+    if (!model.loads.some(load => load.name === name)) model.load_results.delete(name);
+  }
   for (const load of model.loads) {
     const known = model.load_results.get(load.name);
     if (known?.of === 'done' && load.state === 'done') continue;

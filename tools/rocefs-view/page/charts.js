@@ -2,6 +2,7 @@
 // store happened.
 
 import {bits, count, duration, html, octets, per_second, svg} from '/text.js';
+import {parseDuration, parseRate, parseSize} from '/model.js';
 
 const kPoints = 20000;
 const kHeight = 52, kLeft = 150, kRight = 12;
@@ -28,7 +29,8 @@ export class Charts {
   // `read` gives the present value, or NaN. `fixed`: the page's own series, which stays.
   add(name, read, format, fixed) {
     if (this.series.some(one => one.name === name)) return;
-    const picture = svg('svg', {class: 'chart', role: 'img'});
+    const picture = svg('svg', {class: 'chart', role: 'img', tabindex: 0,
+      keydown: event => this.#step(event, one)});
     const latest = html('output', {});
     const row = html('figure', {'data-series': name},
         html('figcaption', {title: name}, html('span', {}, short(name)), latest,
@@ -85,6 +87,17 @@ export class Charts {
     if (event.shiftKey) this.shift(event.deltaY > 0 ? 0.1 : -0.1);
     else this.zoom(event.deltaY > 0 ? 1.25 : 0.8);
   }
+  // The cursor goes from point to point by the arrows.
+  #step(event, one) {
+    const way = {ArrowLeft: -1, ArrowRight: 1}[event.key];
+    if (!way || !one.points.length) return;
+    event.preventDefault();
+    const last = one.points.length - 1;
+    const from = this.at == null ? last + (way < 0 ? 1 : 0) :
+        one.points.indexOf(nearest(one.points, this.at));
+    this.at = one.points[Math.min(Math.max(from + way, 0), last)].t;
+    this.draw();
+  }
   #point(event, one) {
     const box = one.picture.getBoundingClientRect();
     const part = (event.clientX - box.left - kLeft) / (box.width - kLeft - kRight);
@@ -108,7 +121,8 @@ export class Charts {
     this.begin = this.span === Infinity ? all.begin : Math.max(this.until - this.span, all.begin);
     if (this.until <= this.begin) this.until = this.begin + 1;
     this.range.textContent = `${duration(this.begin)} to ${duration(this.until)}` +
-        (this.end === null ? '' : ', not the present');
+        (this.end === null ? '' : ', not the present') +
+        (this.at == null ? '' : `; cursor at ${duration(this.at)}`);
     for (const one of this.series) this.#draw_one(one);
   }
 
@@ -137,7 +151,9 @@ export class Charts {
     one.latest.textContent = at && !Number.isNaN(at.v) ? one.format(at.v) : '–';
     one.picture.setAttribute('viewBox', `0 0 ${width} ${kHeight}`);
     one.picture.setAttribute('height', kHeight);
-    one.picture.setAttribute('aria-label', `${one.name}: ${one.latest.textContent}`);
+    const store = at && this.stores.filter(known => known.at <= at.t).pop();
+    one.picture.setAttribute('aria-label', `${one.name}: ${one.latest.textContent}` +
+        (at ? ` at ${duration(at.t)}` : '') + (store ? `, last store ${store.text}` : ''));
     one.picture.replaceChildren(...parts);
   }
 
@@ -210,6 +226,16 @@ function nearest(points, t) {
     if (!best || Math.abs(point.t - t) < Math.abs(best.t - t)) best = point;
   }
   return best;
+}
+
+// The number in a file's text, in the unit of format_of(); NaN if it is none.
+export function number_of(path, text) {
+  if (text === undefined) return NaN;
+  if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  const format = format_of(path);
+  if (format === octets && /^[\d.]+[KMGT]$/.test(text)) return parseSize(text);
+  if (format === bits && /^[\d.]+[kMGT]$/.test(text)) return parseRate(text);
+  return format === duration ? parseDuration(text) : NaN;
 }
 
 // The unit of a file, from its name.

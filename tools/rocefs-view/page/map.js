@@ -14,6 +14,7 @@ export class Map_ {
     this.selected = -1;
     const plan = layout(shape);
     this.plan = plan;
+    this.beside = new Map();  // cables by their two ends: parallel ones are drawn side by side
     this.root = svg('svg', {viewBox: `0 0 ${plan.width} ${plan.height}`, role: 'group',
       'aria-label': 'network', xmlns: 'http://www.w3.org/2000/svg'});
     this.lines = shape.cables.map(cable => this.#draw_cable(cable));
@@ -29,6 +30,12 @@ export class Map_ {
     const from = {x: a.x + a.width / 2, y: a.y < b.y ? a.y + a.height : a.y};
     const to = {x: b.x + b.width / 2, y: b.y < a.y ? b.y + b.height : b.y};
     if (a.y === b.y) from.y = to.y = a.y + a.height / 2;
+    const ends = [cable.a, cable.b].sort((one, two) => one - two).join(' ');
+    const number = this.beside.get(ends) || 0;
+    this.beside.set(ends, number + 1);
+    const aside = (number % 2 ? 1 : -1) * Math.ceil(number / 2) * 7;
+    from.x += aside;
+    to.x += aside;
     const middle = {x: (from.x + to.x) / 2, y: (from.y + to.y) / 2};
     const half = (at, title) => svg('line', {x1: at.x, y1: at.y, x2: middle.x, y2: middle.y,
       class: 'cable'}, title);
@@ -44,9 +51,9 @@ export class Map_ {
     const title = svg('title');
     const box = svg('rect', {x, y, width, height, rx: cell ? 3 : 6, class: 'box'});
     const parts = {title, box, cell};
-    const group = svg('g', {class: `node ${node.kind}`, tabindex: 0, role: 'button',
+    const group = svg('g', {class: `node ${node.kind}`, tabindex: i ? -1 : 0, role: 'button',
       'data-name': node.name, 'aria-label': `${node.kind} ${node.name}`,
-      click: () => this.select(i), focus: () => group.classList.add('focus'),
+      click: () => this.select(i), focus: () => this.#reached(i),
       keydown: event => this.#key(event, i)}, title, box);
     if (!cell) {
       const few = width < 60;
@@ -64,6 +71,13 @@ export class Map_ {
     this.root.append(group);
     parts.group = group;
     return parts;
+  }
+
+  // One node is a stop of Tab: the one that was reached last. Arrows lead to the others.
+  #reached(i) {
+    this.nodes[this.stop || 0].group.setAttribute('tabindex', -1);
+    this.nodes[i].group.setAttribute('tabindex', 0);
+    this.stop = i;
   }
 
   // The nearest node in the direction of the key.
@@ -100,7 +114,9 @@ export class Map_ {
       const links = [model.links.get(cable.out), model.links.get(cable.back)];
       for (const [end, link] of [[cable.a, links[0]], [cable.b, links[1]]]) {
         if (link && this.shape.nodes[end].kind !== 'switch') {
-          device_load.set(end, {out: link, in: links[link === links[0] ? 1 : 0]});
+          const ports = device_load.get(end) || [];
+          ports.push({out: link, in: links[link === links[0] ? 1 : 0]});
+          device_load.set(end, ports);
         }
       }
       if (cell) continue;
@@ -123,17 +139,21 @@ export class Map_ {
     });
   }
 
-  #update_device(parts, node, links, device) {
-    const out = links?.out, back = links?.in;
-    const load = Math.max(out?.load || 0, back?.load || 0);
-    const lost = (out?.drops || 0) + (back?.drops || 0);
-    const down = out && !out.up || back && !back.up;
+  #update_device(parts, node, ports = [], device) {
+    const every = ports.flatMap(port => [port.out, port.in]).filter(link => link);
+    const sum = (way, key) => ports.reduce((total, port) => total + (port[way]?.[key] || 0), 0);
+    const load = Math.max(0, ...every.map(link => link.load));
+    const lost = every.reduce((total, link) => total + link.drops, 0);
+    const down = every.some(link => !link.up);
     const cnps = device?.rates.rp_cnp_handled || 0;
-    set(parts.box, 'class', `box${parts.cell ? ' cell' : ''} load-${level(load)}${down ? ' down' : ''}${lost ? ' lost' : ''}`);
-    set_text(parts.title, `${node.name}: out ${bits(out?.rate || 0)}, in ${bits(back?.rate || 0)}` +
+    set(parts.box, 'class', `box${parts.cell ? ' cell' : ''} load-${level(load)}` +
+        `${down ? ' down' : ''}${lost ? ' lost' : ''}`);
+    const facts = `${node.name}: out ${bits(sum('out', 'rate'))}, in ${bits(sum('in', 'rate'))}` +
         (cnps ? `, CNPs handled ${per_second(cnps)}` : '') +
-        (lost ? `, ${per_second(lost)} lost` : '') + (down ? ', down' : ''));
-    if (parts.text) set_text(parts.text, down ? 'down' : `↑${bits(out?.rate || 0)}`);
+        (lost ? `, ${per_second(lost)} lost` : '') + (down ? ', down' : '');
+    set_text(parts.title, facts);
+    set(parts.group, 'aria-label', `${node.kind} ${facts}`);
+    if (parts.text) set_text(parts.text, down ? 'down' : `↑${bits(sum('out', 'rate'))}`);
   }
 
   #update_switch(parts, place, model, name) {
@@ -143,6 +163,7 @@ export class Map_ {
     set(parts.fill, 'width', (Math.min(full, 1) * (place.width - 8)).toFixed(1));
     set_text(parts.text, octets(it.used));
     set(parts.box, 'class', `box${it.marks ? ' marks' : ''}${it.paused ? ' paused' : ''}`);
+    set(parts.group, 'aria-label', `switch ${name}: ${octets(it.used)} of ${octets(it.size)} stored`);
     set_text(parts.title, `${name}: ${octets(it.used)} of ${octets(it.size)} stored` +
         (it.marks ? `, ${per_second(it.marks)} marked` : '') +
         (it.paused ? `, ${it.paused} priorities of ports paused` : ''));

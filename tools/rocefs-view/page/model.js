@@ -19,9 +19,17 @@ export function parseSize(text) {
 // Least time of the real clock for a rate, ns.
 const kLeastTime = 5e6;
 
+const kTimes = {ns: 1, us: 1e3, ms: 1e6, s: 1e9};
+// A time as the tree shows it, in ns: 1us; a bare number is ns.
+export function parseDuration(text) {
+  const match = /^([\d.]+)(ns|us|ms|s)?$/.exec(text || '');
+  return match ? Number(match[1]) * kTimes[match[2] || 'ns'] : NaN;
+}
+
 export class Model {
   constructor(shape) {
-    this.shape = shape;
+    this.counters = new Map();  // by path: what rates begin with; they outlive another set of files
+    this.set_shape(shape);
     this.groups = [0, 1, 2].map(() => ({paths: [], values: [], numbers: [], at: new Map()}));
     this.now = 0;       // ns
     this.since = 0;     // time of the counters that rates begin with
@@ -39,6 +47,17 @@ export class Model {
     this.totals = {rate: 0, marks: 0, drops: 0, paused: 0, deepest: 0};
   }
 
+  // Links by the device that they leave.
+  set_shape(shape) {
+    this.shape = shape;
+    this.leaving = new Map();
+    for (const cable of shape.cables) {
+      for (const [end, link] of [[cable.a, cable.out], [cable.b, cable.back]]) {
+        if (shape.nodes[end].kind === 'device') this.leaving.set(link, shape.nodes[end].name);
+      }
+    }
+  }
+
   value(path) {
     for (const group of this.groups) {
       const at = group.at.get(path);
@@ -48,7 +67,6 @@ export class Model {
   }
 
   apply(message) {
-    let restart = false;
     for (const part of message.groups) {
       const group = this.groups[part.g];
       if (part.paths) {
@@ -56,10 +74,7 @@ export class Model {
         group.values = part.values.slice();  // a recording applies its messages again
         group.numbers = part.values.map(Number);
         group.at = new Map(part.paths.map((path, i) => [path, i]));
-        if (part.g === 0) {
-          this.#index(group);
-          restart = true;
-        }
+        if (part.g === 0) this.#index(group);
       } else {
         for (let i = 0; i < part.c.length; i += 2) {
           group.values[part.c[i]] = part.c[i + 1];
@@ -70,7 +85,7 @@ export class Model {
     this.gone = message.gone || '';
     if (message.dmesg) this.dmesg = this.dmesg.concat(message.dmesg).slice(-2000);
     if (message.stores) this.#take_stores(message.stores);
-    if (!this.gone) this.#follow(restart);
+    if (!this.gone) this.#follow();
     this.#read_flows();
     ++this.looks;
   }
@@ -107,7 +122,7 @@ export class Model {
     });
   }
 
-  #follow(restart) {
+  #follow() {
     const group = this.groups[0], numbers = group.numbers;
     // The files of a look are read one after the other. The first and the last one are the time.
     const last = numbers.length - 1, begin = numbers[0] || 0, now = numbers[last] || 0;
@@ -116,20 +131,24 @@ export class Model {
         'virtual' : 'real';
     // Without time there is no rate: what the last time showed stays.
     const passed = now - this.since;
-    const known = !restart && passed > (this.mode === 'real' ? kLeastTime : 0);
-    const begins = restart || passed < 0;
-    if (known || begins) this.since = now;
+    const known = passed > (this.mode === 'real' ? kLeastTime : 0);
+    if (passed < 0) this.counters.clear();  // another mount
+    if (known || passed < 0) this.since = now;
     const rate = (holder, key, at) => {
-      const counter = holder[key + '_counter'];
-      if (known && counter) {
-        holder[key + '_rate'] = Math.max(numbers[at] - counter.value, 0) * 1e9 /
-            Math.max(time_of(at) - counter.time, 1);
-      }
-      if (known || begins || !counter) {
-        holder[key + '_counter'] = {value: numbers[at], time: time_of(at)};
-      }
+      if (at === undefined) return 0;
+      const path = group.paths[at], counter = this.counters.get(path);
       holder[key] = numbers[at];
-      return holder[key + '_rate'] || 0;
+      if (!counter) {
+        this.counters.set(path, {value: numbers[at], time: time_of(at), rate: 0});
+        return 0;
+      }
+      if (known) {
+        counter.rate = Math.max(numbers[at] - counter.value, 0) * 1e9 /
+            Math.max(time_of(at) - counter.time, 1);
+        counter.value = numbers[at];
+        counter.time = time_of(at);
+      }
+      return counter.rate;
     };
     const totals = {rate: 0, marks: 0, drops: 0, paused: 0, deepest: 0};
     this.speed = 0;  // of the fastest device
@@ -140,7 +159,7 @@ export class Model {
       link.load = link.speed ? Math.min(link.rate / link.speed, 1) : 0;
       link.drops = rate(link, 'lost', link.at.lost) + rate(link, 'overflowed', link.at.overflowed);
       totals.drops += link.drops;
-      if (!this.#leaves_a_device(name)) continue;
+      if (!this.leaving.has(name)) continue;
       totals.rate += link.rate;
       this.speed = Math.max(this.speed, link.speed);
     }
@@ -175,10 +194,6 @@ export class Model {
     }
     this.totals = totals;
     this.now = now;
-  }
-
-  #leaves_a_device(link) {
-    return this.devices.has(link.split('-')[0].replace(/\.\d$/, ''));
   }
 
   #read_flows() {

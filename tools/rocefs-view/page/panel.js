@@ -27,14 +27,14 @@ export class Panel {
 
   show(node, shape, index) {
     this.node = node;
+    this.cables = shape.cables.filter(cable => cable.a === index || cable.b === index);
     this.title.textContent = node.name;
     if (!this.mount.live()) {
       this.#show([]);
     } else if (node.kind === 'switch') {
       this.#show([[kDebug + 'fabric/' + node.name, true]]);
     } else {
-      const links = shape.cables.filter(cable => cable.a === index || cable.b === index)
-          .flatMap(cable => [cable.out, cable.back]).filter(name => name);
+      const links = this.cables.flatMap(cable => [cable.out, cable.back]);
       const own = node.kind === 'device' ? [['class/infiniband/' + node.name, true]] : [];
       this.#show([...own, ...links.map(name => [kDebug + 'links/' + name, false])]);
     }
@@ -128,19 +128,26 @@ export class Panel {
 
   update(model) {
     if (!this.node) return;
-    if (this.node.kind === 'switch') this.#switch_facts(model.switches.get(this.node.name));
+    if (this.node.kind === 'switch') this.#switch_facts(model, model.switches.get(this.node.name));
     else this.#device_facts(model, model.devices.get(this.node.name));
+  }
+
+  // Both directions of each cable: load, drops, state.
+  #link_rows(model) {
+    return this.cables.flatMap(cable => [cable.out, cable.back]).flatMap(name => {
+      const link = model.links.get(name);
+      return link ? [[name, link.up ? `${bits(link.rate)}  ${percent(link.load)}` +
+          (link.drops ? `  ${per_second(link.drops)} lost` : '') : 'down']] : [];
+    });
+  }
+  #table(rows) {
+    return html('table', {}, rows.map(([name, text]) =>
+      html('tr', {}, html('th', {scope: 'row'}, name), html('td', {}, text))));
   }
 
   #device_facts(model, device) {
     if (!device) return;
-    const rows = [];
-    for (const [name, link] of model.links) {
-      const ends = name.split('-');
-      if (!ends.some(end => end.replace(/\.\d$/, '') === this.node.name)) continue;
-      rows.push([name, `${bits(link.rate)}  ${percent(link.load)}`]);
-      if (link.drops) rows.push(['  lost', per_second(link.drops)]);
-    }
+    const rows = this.#link_rows(model);
     const kNames = {rp_cnp_handled: 'CNPs handled', np_cnp_sent: 'CNPs sent',
       sr_retrans: 'retransmitted (SR)', packet_seq_err: 'sequence errors',
       out_of_sequence: 'out of sequence', local_ack_timeout_err: 'time-outs'};
@@ -148,12 +155,11 @@ export class Panel {
       const total = (device.values[key] || []).reduce((sum, one) => sum + (one[key] || 0), 0);
       if (device.at[key]) rows.push([label, `${per_second(device.rates[key] || 0)}  (${total})`]);
     }
-    this.facts.replaceChildren(html('table', {}, rows.map(([name, text]) =>
-      html('tr', {}, html('th', {scope: 'row'}, name), html('td', {}, text)))));
+    this.facts.replaceChildren(this.#table(rows));
   }
 
   // Ports and priorities in use: what waits, and who is paused.
-  #switch_facts(it) {
+  #switch_facts(model, it) {
     if (!it) return;
     const used = [...Array(8).keys()].filter(priority => [...it.ports.values()].some(port =>
       port.queue[priority]?.bytes || port.queue[priority]?.marks || port.queue[priority]?.marked ||
@@ -170,6 +176,7 @@ export class Panel {
           html('td', {}, marks ? per_second(marks) : ''), html('td', {}, drops ? per_second(drops) : ''));
     });
     this.facts.replaceChildren(html('p', {}, `${octets(it.used)} of ${octets(it.size)} stored`),
-        html('div', {class: 'scroll'}, html('table', {class: 'queues'}, head, rows)));
+        html('div', {class: 'scroll', tabindex: 0}, html('table', {class: 'queues'}, head, rows)),
+        html('div', {class: 'scroll', tabindex: 0}, this.#table(this.#link_rows(model))));
   }
 }

@@ -57,22 +57,30 @@ export class Tables {
       const order = typeof x === 'string' ? x.localeCompare(y, 'en', {numeric: true}) : x - y;
       return this.down ? -order : order;
     });
-    const head = columns.map(([key, label]) => html('th', {'aria-sort': key === this.key ?
-        (this.down ? 'descending' : 'ascending') : 'none'}, html('button', {'data-key': key,
-      click: () => {
-        this.down = key === this.key && !this.down;
-        this.key = key;
-        this.update(model);
-      }}, label)));
+    // The heading stays: a button that is replaced while it is pressed is never clicked.
+    if (!this.body?.isConnected) {
+      this.heads = columns.map(([key, label]) => html('th', {}, html('button', {'data-key': key,
+        click: () => {
+          this.down = key === this.key && !this.down;
+          this.key = key;
+          this.update(this.model);
+        }}, label)));
+      this.body = html('tbody');
+      this.load_lines = html('div');
+      place.replaceChildren(html('table', {}, html('thead', {}, html('tr', {}, this.heads)),
+          this.body), this.load_lines);
+    }
+    this.heads.forEach((head, i) => head.setAttribute('aria-sort', columns[i][0] === this.key ?
+        (this.down ? 'descending' : 'ascending') : 'none'));
     const rows = flows.slice(0, kShownLines).map(one => html('tr', {class: one.state || false},
         columns.map(([, , value, format]) => html('td', {class: format ? 'number' : false},
             format ? format(value(one)) : value(one)))));
-    const loads = model.loads.map(one => html('p', {class: 'load'}, load_line(one)));
-    // The button that has the focus keeps it.
-    const focused = document.activeElement?.dataset?.key;
-    place.replaceChildren(html('table', {}, html('thead', {}, html('tr', {}, head)),
-        html('tbody', {}, rows)), ...loads);
-    if (focused) place.querySelector(`[data-key="${focused}"]`)?.focus();
+    // What is selected, to be copied, stays as it is.
+    if (!getSelection().containsNode(this.body, true) || getSelection().isCollapsed) {
+      this.body.replaceChildren(...rows);
+    }
+    this.load_lines.replaceChildren(...model.loads.map(one =>
+      html('p', {class: 'load'}, load_line(one))));
   }
 
   #lines(name, lines) {
