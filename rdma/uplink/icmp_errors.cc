@@ -38,7 +38,11 @@ IcmpErrors take_icmp_errors(int fd) {
   for (int i = 0; i < kMaxErrors; ++i) {
     sockaddr_storage to{};
     alignas(cmsghdr) char control[256];
+    char start;  // of the datagram: qemu-user receives no message without room for an octet
+    iovec part{&start, sizeof start};
     msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
     message.msg_name = &to;
     message.msg_namelen = sizeof to;
     message.msg_control = control;
