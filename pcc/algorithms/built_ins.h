@@ -36,7 +36,10 @@ void add_built_ins(PccController& controller);
 
 // Initial bytes of each queue pair's copy of `parameters`.
 template <class Parameters>
-std::vector<uint8_t> block_of(const Parameters& parameters) {
+std::vector<uint8_t> block_of(Parameters parameters) {
+#if __has_builtin(__builtin_clear_padding)
+  __builtin_clear_padding(&parameters);  // a dump shows it
+#endif
   auto* bytes = reinterpret_cast<const uint8_t*>(&parameters);
   return {bytes, bytes + sizeof parameters};
 }
