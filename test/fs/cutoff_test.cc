@@ -1,11 +1,8 @@
 // Cutoff: ends the connection of a mount.
 #include "fs/cutoff.h"
 
-#include <sys/utsname.h>
-
-#include <cstdio>
-
 #include "test/fs/mounted.h"
+#include "test/here.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -15,15 +12,6 @@ namespace {
 // Query to the server of the mount.
 bool answers(const Mounted& mounted) {
   return Fd(::open(mounted.at("uint").c_str(), O_RDONLY | O_CLOEXEC)).get() >= 0;
-}
-
-// STATX_MNT_ID_UNIQUE, since Linux 6.8.
-bool kernel_numbers_mounts() {
-  utsname kernel{};
-  int major = 0, minor = 0;
-  ::uname(&kernel);
-  return std::sscanf(kernel.release, "%d.%d", &major, &minor) == 2 &&
-         std::pair(major, minor) >= std::pair(6, 8);
 }
 
 }  // namespace
@@ -41,7 +29,7 @@ TEST_CASE("cutoff: cut() ends the mount it was made for, which stays mounted") {
 // Late guard: without CPU for a while, it finds another mount at the path.
 TEST_CASE("cutoff: cut() leaves alone a later mount of the same path and numbers") {
   if (!fuse_here()) skip("needs /dev/fuse");
-  if (!kernel_numbers_mounts()) skip("needs numbers of mounts that are given once");
+  if (!numbers_mounts()) skip("needs numbers of mounts that are given once");
   std::string path;
   std::optional<Cutoff> cutoff;
   {

@@ -6,12 +6,16 @@
 
 #include "fs/saved_session.h"
 #include "test/fs/child.h"
+#include "test/here.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
 
 #define NEEDS_FUSE() \
   if (!fuse_here()) skip("no /dev/fuse here")
+#define NEEDS_IOCTLS() \
+  NEEDS_FUSE();        \
+  if (!passes_ioctls()) skip("an ioctl(2) of an unknown number does not reach its file here")
 
 namespace {
 
@@ -120,7 +124,7 @@ struct WithDevice : Mounted {
 }  // namespace
 
 TEST_CASE("fs: a device's ioctl takes arguments and returns results, also with an errno") {
-  NEEDS_FUSE();
+  NEEDS_IOCTLS();
   WithDevice device;
   Argument argument{21, 0};
   CHECK(::ioctl(device.fd, kDouble, &argument) == 0);
@@ -138,7 +142,7 @@ TEST_CASE("fs: a device's ioctl takes arguments and returns results, also with a
 }
 
 TEST_CASE("fs: an ioctl of a plain file or directory is ENOTTY and is not reported in dmesg") {
-  NEEDS_FUSE();
+  NEEDS_IOCTLS();
   WithDevice device;
   int fd = ::open(device.at("uint").c_str(), O_RDWR);
   CHECK(::isatty(fd) == 0);

@@ -2,6 +2,7 @@
 #include <poll.h>
 
 #include "test/fs/child.h"
+#include "test/here.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -12,6 +13,7 @@ using namespace rocefs::test;
 TEST_CASE("fs: attributes pass the black-box check of sysfs behaviour") {
   NEEDS_FUSE();
   if (::geteuid() != 0) skip("root alone can make all of the check's calls");
+  if (!kernel_is_ours()) skip("the kernel's O_DIRECT is not this program's");
   Mounted mounted;
   std::string command = "python3 test/fs/sysfs_conformance.py --imitation --wakes";
   for (const char* option :

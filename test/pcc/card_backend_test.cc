@@ -72,6 +72,7 @@ TEST_CASE("card: built-in algorithms are listed without a process") {
 }
 
 TEST_CASE("card: the first order starts the process, which inherits no descriptors") {
+  if (!kernel_is_ours()) skip("a process has its emulator's command line here");
   Fd inherited(::open("/dev/null", O_RDONLY));  // not close-on-exec
   Card card;
   CHECK(card.echo("Hello, card\n%").value() == "Hello, card\n%");
@@ -183,6 +184,9 @@ TEST_CASE("card: in lockstep an algorithm is called only when it is due") {
 }
 
 TEST_CASE("card: an algorithm that divides by zero is named, with its queue pair") {
+#ifndef __x86_64__
+  skip("this machine divides integers by zero without a signal");
+#endif
   CHECK(death_of("divides") == "died of SIGFPE in algorithm divides on QP 20");
   CHECK(death_of("divides", 8) == "died of SIGFPE in algorithm divides on QP 20");
 }
@@ -412,6 +416,7 @@ TEST_CASE("card: an order given while a death is reported goes to the next proce
 }
 
 TEST_CASE("card: a missing program fails the order, and no death is reported") {
+  if (!tells_failed_spawns()) skip("posix_spawn(3) does not tell here that there is no program");
   Card card(kSecond, "/nonexistent/mango-pccd");
   Result<std::string> said = card.echo("anyone");
   REQUIRE_FALSE(said);

@@ -189,6 +189,7 @@ extern "C" const mango_pcc_algo_plugin_t mango_pcc_algo_plugin = {
 }
 
 TEST_CASE("card: nothing times out while a debugger is attached") {
+  if (!has_ptrace()) skip("no ptrace(2) here");
   PluginFolder directory({"loops"});
   Card card(kSecond);
   Pages pages;

@@ -21,6 +21,8 @@
 #include "core/base/clock.h"
 #include "pcc/card/card_backend.h"
 #include "rdma/uapi/registers.h"
+#include "test/here.h"
+#include "test/skip.h"
 
 namespace rocefs::test {
 
@@ -80,7 +82,11 @@ struct Pages {
 class Card final : public PccBackend::Listener {
  public:
   explicit Card(TimeNs patience = 20 * kSecond, std::string program = {}) {
-    if (program.empty()) program = build_directory() / "bin/mango-pccd";
+    if (program.empty()) {
+      program = build_directory() / "bin/mango-pccd";
+      static const bool starts = starts_programs(program);
+      if (!starts) skip("no programs of this machine can be started here");
+    }
     control_ = std::thread([this] { loop.run(); });
     on_loop([&] {
       CardBackend::Options options{program, "mb_0", 1, patience};

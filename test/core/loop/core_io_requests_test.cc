@@ -231,6 +231,7 @@ TEST_CASE("core io: requests for a descriptor that is closed end with EBADF") {
   std::string text = "...";
   iovec part{text.data(), 1};
   msghdr message{};
+  message.msg_iov = &part, message.msg_iovlen = 1;
   Told told[4];
   io->read(closed, span_of(text), CoreIo::Wait::kForData, told[0]);
   io->write(closed, {&part, 1}, told[1]);

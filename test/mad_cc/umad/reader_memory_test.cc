@@ -20,6 +20,7 @@
 #include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "mad_cc/umad/umad_reads.h"
+#include "test/here.h"
 #include "test/silent_file.h"
 #include "test/skip.h"
 
@@ -175,7 +176,11 @@ struct Shows {
 
 }  // namespace
 
+#define NEEDS_OUR_NUMBERS() \
+  if (!test::kernel_is_ours()) test::skip("the kernel's number of read(2) is not this program's")
+
 TEST_CASE("umad: data is written into the buffer of a waiting reader") {
+  NEEDS_OUR_NUMBERS();
   Shows shows;
   std::string buffer(1000, '-');
   Blocked reader(buffer.data(), 1000);
@@ -203,6 +208,7 @@ TEST_CASE("umad: nothing is written if the thread is not in that read, or does n
 }
 
 TEST_CASE("umad: a read(2) in parts whose buffer has room for all is recognised") {
+  NEEDS_OUR_NUMBERS();
   Shows shows;
   std::string buffer(300'000, '-');
   Blocked reader(buffer.data(), buffer.size());
@@ -212,6 +218,7 @@ TEST_CASE("umad: a read(2) in parts whose buffer has room for all is recognised"
 }
 
 TEST_CASE("umad: a read-only buffer is reported as a fault") {
+  NEEDS_OUR_NUMBERS();
   Shows shows;
   void* page = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   {
@@ -244,6 +251,7 @@ TEST_CASE("umad: the memory of a process that may not be traced is not written")
 }
 
 TEST_CASE("umad: blocked memory is given up after a second, and its process does not wait again") {
+  NEEDS_OUR_NUMBERS();
   BlockedProcess another;
   test::SilentFile file;
   if (!file.open()) test::skip("a file that never answers cannot be mounted here");
@@ -274,6 +282,7 @@ TEST_CASE("umad: blocked memory is given up after a second, and its process does
 }
 
 TEST_CASE("umad: a user blocks four threads at most, and no other user waits for them") {
+  NEEDS_OUR_NUMBERS();
   if (::geteuid() != 0) test::skip("this needs root");
   test::SilentFile file;
   if (!file.open()) test::skip("a file that never answers cannot be mounted here");
@@ -319,6 +328,7 @@ TEST_CASE("umad: a user blocks four threads at most, and no other user waits for
 }
 
 TEST_CASE("umad: a user whose reads wait leaves other users their turn") {
+  NEEDS_OUR_NUMBERS();
   if (::geteuid() != 0) test::skip("this needs root");
   test::SilentFile file;
   if (!file.open()) test::skip("a file that never answers cannot be mounted here");
@@ -367,6 +377,7 @@ TEST_CASE("umad: a read(2) of a 32-bit program is recognised") {
 #endif
 
 TEST_CASE("umad: a message that is read in parts arrives whole") {
+  NEEDS_OUR_NUMBERS();
   Shows shows;
   constexpr size_t kPart = 128 << 10, kAll = 1 << 20;
   std::string buffer(kAll + 1000, '-');

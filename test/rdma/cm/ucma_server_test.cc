@@ -6,6 +6,7 @@
 
 #include "core/process/open_files.h"
 #include "rdma/uapi/cm.h"
+#include "test/here.h"
 #include "test/rdma/client/hostile.h"
 #include "test/rdma/client/lingering.h"
 #include "test/rdma/cm/rig.h"
@@ -267,6 +268,7 @@ TEST_CASE("ucma server: a client that leaves or sends again before it is answere
 }
 
 TEST_CASE("ucma server: a client cannot use another's id, or take it from its channel") {
+  if (!has_option(AF_UNIX, SOCK_SEQPACKET, SOL_SOCKET, SO_COOKIE)) skip("no SO_COOKIE here");
   Office office;
   Desk owner(office, 1), thief(office, 2), sibling(office, 1);
   uint32_t id = owner.create();

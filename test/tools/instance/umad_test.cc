@@ -4,6 +4,7 @@
 
 #include "mad_cc/umad/umad_file.h"
 #include "test/fs/child.h"
+#include "test/here.h"
 
 using namespace rocefs;
 using namespace rocefs::mad;
@@ -121,11 +122,12 @@ umad::Header header_of(const char* buffer) {
 
 }  // namespace
 
-#define NEEDS_FUSE() \
-  if (!fuse_here()) skip("no /dev/fuse here")
+#define NEEDS_IOCTLS()                         \
+  if (!fuse_here()) skip("no /dev/fuse here"); \
+  if (!passes_ioctls()) skip("an ioctl(2) of an unknown number does not reach its file here")
 
 TEST_CASE("umad: mounted, a program writes a request, and polls for and reads the answer") {
-  NEEDS_FUSE();
+  NEEDS_IOCTLS();
   WithUmad umad;
   CHECK(umad.add_agent() == 0);
   CHECK(umad.send(kGet, 0) == 64 + 256);
@@ -141,7 +143,7 @@ TEST_CASE("umad: mounted, a program writes a request, and polls for and reads th
 }
 
 TEST_CASE("umad: mounted, a long answer shows its length with ENOSPC, and can be read again") {
-  NEEDS_FUSE();
+  NEEDS_IOCTLS();
   WithUmad umad;
   umad.add_agent(1);
   for (bool waits : {true, false}) {
@@ -160,7 +162,7 @@ TEST_CASE("umad: mounted, a long answer shows its length with ENOSPC, and can be
 }
 
 TEST_CASE("umad: mounted, an answer above FUSE's largest transfer is one read(2)") {
-  NEEDS_FUSE();
+  NEEDS_IOCTLS();
   WithUmad umad;
   umad.add_agent(1);
   constexpr uint32_t kLength = 700'000;
@@ -181,7 +183,7 @@ TEST_CASE("umad: mounted, an answer above FUSE's largest transfer is one read(2)
 }
 
 TEST_CASE("umad: mounted, killed programs leave no requests at the port") {
-  NEEDS_FUSE();
+  NEEDS_IOCTLS();
   WithUmad umad;
   for (int i = 0; i < 20; ++i) {
     pid_t pid = ::fork();
@@ -209,7 +211,7 @@ TEST_CASE("umad: mounted, killed programs leave no requests at the port") {
 }
 
 TEST_CASE("umad: mounted, removing the device ends reads and polls") {
-  NEEDS_FUSE();
+  NEEDS_IOCTLS();
   WithUmad umad;
   umad.add_agent();
   int other = umad.open();

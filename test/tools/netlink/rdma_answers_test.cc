@@ -14,6 +14,8 @@
 
 #include "core/base/fd.h"
 #include "test/catch.h"
+#include "test/here.h"
+#include "test/skip.h"
 #include "tools/rocefs/netlink/message.h"
 
 using namespace rocefs;
@@ -110,7 +112,11 @@ constexpr std::pair<uint16_t, uint32_t> kPort{RDMA_NLDEV_ATTR_PORT_INDEX, 1};
 
 }  // namespace
 
+#define NEEDS_OPENAT2() \
+  if (!test::has_openat2()) test::skip("no openat2(2) here")
+
 TEST_CASE("RDMA netlink: a device, by its index and in a dump") {
+  NEEDS_OPENAT2();
   Asked asked;
   auto one = asked.of(ask(RDMA_NLDEV_CMD_GET, NLM_F_ACK, {kDevice}));
   REQUIRE(one.size() == 2);
@@ -130,6 +136,7 @@ TEST_CASE("RDMA netlink: a device, by its index and in a dump") {
 }
 
 TEST_CASE("RDMA netlink: a port, its counters and its character device") {
+  NEEDS_OPENAT2();
   Asked asked;
   auto port = asked.of(ask(RDMA_NLDEV_CMD_PORT_GET, 0, {kDevice, kPort}));
   REQUIRE(port.size() == 1);
@@ -160,6 +167,7 @@ TEST_CASE("RDMA netlink: a port, its counters and its character device") {
 }
 
 TEST_CASE("RDMA netlink: resources in messages that fit a reader's buffer") {
+  NEEDS_OPENAT2();
   Asked asked;
   auto answers = asked.of(ask(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, {kDevice}));
   REQUIRE(answers.size() > 4);
@@ -194,6 +202,7 @@ TEST_CASE("RDMA netlink: refusals are the kernel's") {
 }
 
 TEST_CASE("RDMA netlink: several requests in one datagram are answered in order") {
+  NEEDS_OPENAT2();
   Asked asked;
   auto answers = asked.of(ask(RDMA_NLDEV_CMD_SYS_GET) + ask(RDMA_NLDEV_NUM_OPS + 1) +
                           ask(RDMA_NLDEV_CMD_GET, 0, {kDevice}));
@@ -204,6 +213,7 @@ TEST_CASE("RDMA netlink: several requests in one datagram are answered in order"
 }
 
 TEST_CASE("RDMA netlink: no link leads out of the asker's root") {
+  NEEDS_OPENAT2();
   Asked asked;
   files::path outside = asked.sys.root().string() + "-secret";
   std::ofstream(outside) << "hidden";
