@@ -109,7 +109,7 @@ aarch64: packages ## cross-build for aarch64; the unit tests under qemu-user
 	@tools/install-packages aarch64
 	@tools/cross-root arm64 $(BUILD)/aarch64/root
 	@$(CROSS) $(MAKE) --no-print-directory -s -j$(JOBS) BUILD=$(BUILD)/aarch64 LTO_release= $(CROSS_TOOLS) EMULATOR="$(EMULATOR_aarch64)" all unit-tests
-	@test/emulated $(BUILD)/aarch64 $(EMULATOR_aarch64)
+	@CXX='aarch64-linux-gnu-g++ --sysroot=$(ROOT)' test/emulated $(BUILD)/aarch64 $(firstword $(EMULATOR_aarch64)) $(ROOT)
 clean: ## remove build/
 	rm -rf $(BUILD)
 packages: ## install the Debian packages that are missing
