@@ -298,7 +298,7 @@ class OpenGet final : public OpenFile {
     return {};
   }
 
-  // Nobody is answered any more: the caller has gone, or has asked for something else.
+  // The caller has gone, or has asked for something else.
   void give_up() {
     if (!reading_) return;
     const std::shared_ptr<GetRead> read = std::move(reading_);

@@ -9,12 +9,14 @@
 namespace rocefs {
 
 // A write(2) of PATH… names the files, as patterns; it replaces that of an earlier write of the
-// open file, and must name one file at least. Reads give a line PATH=TEXT for each, in the order of
-// the patterns, then the end of the file; reads after the end begin anew. A text is shown without
-// its last newline, others as \n, a backslash as two. Files that a pattern stands for are left out
-// if the reader may not read them, if their text is longer than a page, or if a read of it fails.
-// Reads take what is known: they wait for no other thread or process. Tree and loop outlive the
-// file. Control thread.
+// open file, and must name one file at least (ENOENT, EISDIR, EACCES, ENAMETOOLONG; ENOMEM: the
+// user's queries hold too much). Reads give a line PATH=TEXT for each, in the order of the
+// patterns, 128 KiB at most, then the end of the file; reads after the end begin anew. A text is
+// shown without its last newline, others as \n, a backslash as two. Files that a pattern stands for
+// are left out if the writer of the query may not read them, if their text is longer than a page,
+// or if a read of it fails. Texts are what is known: no other thread or process is waited for.
+// Walks of all readers share turns of half a millisecond of the control thread; E2BIG for a walk
+// without an end. Tree and loop outlive the file. Control thread.
 void add_get_file(Tree& tree, const std::string& directory, PollLoop& loop);
 
 }  // namespace rocefs
