@@ -135,8 +135,9 @@ CPPFLAGS += -I. -DFUSE_USE_VERSION=312 $(shell pkg-config --cflags $(PACKAGES) 2
 CXXFLAGS += -std=c++20 -g1 -pthread -Wall -Wextra -Werror -Wshadow -Wnon-virtual-dtor
 LDLIBS += $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -pthread
 FLAGS_release := -O2
-# Compiled soon, for a first look: no collector of garbage below 1 GB of memory, which takes a tenth.
-FLAGS_quick := -O0 -g0 $(if $(findstring clang,$(CXX)),,--param ggc-min-heapsize=1000000)
+# Compiled soon, for a first look: no warnings, which the plain build has, and no collector of
+# garbage below 1 GB of memory, which takes a tenth.
+FLAGS_quick := -O0 -g0 -w $(if $(findstring clang,$(CXX)),,--param ggc-min-heapsize=1000000)
 # The sanitizers' own code makes g++ 12 see variables that may be uninitialised, and strings too short.
 FLAGS_asan := -O2 -Wno-maybe-uninitialized -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 FLAGS_tsan := -O2 -Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow -Wno-tsan -fsanitize=thread -fno-omit-frame-pointer
