@@ -20,7 +20,8 @@ constexpr std::array<std::string_view, 12> kVerbs = {"load",  "unload",   "apply
                                                      "stop",  "interval", "update", "echo",
                                                      "round", "debug",    "read",   "dump"};
 constexpr size_t kLoad = 0, kUnload = 1, kApply = 2, kStart = 3, kStop = 4, kInterval = 5,
-                 kUpdate = 6, kEcho = 7, kRound = 8, kDebugOrder = 9, kRead = 10, kDumpOrder = 11;
+                 kUpdate = 6, kEcho = 7, kRound = 8, kDebugOrder = 9, kReadOrder = 10,
+                 kDumpOrder = 11;
 constexpr std::string_view kHex = "0123456789ABCDEF";
 constexpr std::string_view kLogPrefix = "log ", kDiedPrefix = "died ";
 
@@ -354,7 +355,7 @@ Result<CardOrder> parse_order(std::string_view message) {
     case kDebugOrder:
       order.what = CardOrder::Debug{in.number<unsigned>(1) == 1};
       break;
-    case kRead:
+    case kReadOrder:
       order.what = CardOrder::Read{in.number<unsigned>()};
       break;
     case kDumpOrder:
