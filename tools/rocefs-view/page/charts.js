@@ -128,7 +128,9 @@ export class Charts {
 
   #draw_one(one) {
     const width = this.body.clientWidth || 600, right = width - kRight;
-    const x = t => kLeft + (t - this.begin) / (this.until - this.begin) * (right - kLeft);
+    // The points beside those that are shown end at the edges.
+    const x = t => Math.min(Math.max(kLeft + (t - this.begin) / (this.until - this.begin) *
+        (right - kLeft), kLeft), right);
     const shown = visible(one.points, this.begin, this.until);
     let top = 0;
     for (const {v} of shown) if (v > top) top = v;

@@ -19,7 +19,7 @@ export class Panel {
   }
 
   show_root() {
-    this.title.textContent = 'the mount';
+    this.title.textContent = this.mount.live() ? 'the mount' : 'nothing selected';
     this.node = null;
     this.#show(this.mount.live() ?
         [['class/infiniband', false], [kDebug.slice(0, -1), false]] : []);
