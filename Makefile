@@ -272,7 +272,7 @@ CURSES := $(shell pkg-config --libs ncursesw 2>/dev/null)
 $(BUILD)/bin/rocefs-top: $(call objects,tools/rocefs-top tools/watch) $(call libraries,tools/rocefs-top)
 	$(call say,$(@F))
 	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(CURSES) $(shell pkg-config --libs fmt 2>/dev/null)
+	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(CURSES) $(shell pkg-config --libs fmt inih 2>/dev/null)
 
 # The build that measures, and the profile that it leaves beside the objects which are to use it.
 $(BUILD)/train/%/unit.o: $(BUILD)/%/unit.cc $(STAMP)
@@ -309,7 +309,7 @@ $(BUILD)/tools/rocefs-view/unit.o: $(wildcard tools/rocefs-view/page/*)
 $(BUILD)/bin/rocefs-view: $(call objects,tools/watch tools/rocefs-view) $(call libraries,tools/rocefs-view)
 	$(call say,$(@F))
 	@mkdir -p $(@D)
-	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cpp-httplib fmt 2>/dev/null)
+	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cpp-httplib fmt inih 2>/dev/null)
 $(BUILD)/include/%.h: pcc/api/%.h
 	@mkdir -p $(@D) && ln -sf $(abspath $<) $@
 

@@ -151,34 +151,28 @@ struct GetRead {
 
 // Readers take turns, one for each task of the loop: the control thread's other work waits for one
 // turn, however many readers there are.
-class Turns {
+class Turns : public std::enable_shared_from_this<Turns> {
  public:
   explicit Turns(PollLoop& loop) : loop_(loop) {}
   void add(std::shared_ptr<GetRead> read) {
     waiting_.push_back(std::move(read));
-    if (waiting_.size() == 1) post();
+    post();
   }
 
  private:
   // The task may run when the file is gone.
   void post() {
-    loop_.post([self = std::weak_ptr<Turns>(self_)] {
+    if (std::exchange(posted_, true)) return;
+    loop_.post([self = weak_from_this()] {
       if (auto turns = self.lock()) turns->run();
     });
   }
   void run();
 
-  friend std::shared_ptr<Turns> make_turns(PollLoop& loop);
   PollLoop& loop_;
-  std::weak_ptr<Turns> self_;
   std::deque<std::shared_ptr<GetRead>> waiting_;
+  bool posted_ = false;  // a turn will come
 };
-
-std::shared_ptr<Turns> make_turns(PollLoop& loop) {
-  auto turns = std::make_shared<Turns>(loop);
-  turns->self_ = turns;
-  return turns;
-}
 
 // Collects text for a turn. Whether the read has its answer.
 bool collect(GetRead& read) {
@@ -213,6 +207,7 @@ bool collect(GetRead& read) {
 }
 
 void Turns::run() {
+  posted_ = false;
   const std::shared_ptr<GetRead> read = std::move(waiting_.front());
   waiting_.pop_front();
   if (!collect(*read)) waiting_.push_back(read);
@@ -317,7 +312,7 @@ class OpenGet final : public OpenFile {
 
 class GetFile final : public File {
  public:
-  GetFile(Tree& tree, PollLoop& loop) : tree_(tree), turns_(make_turns(loop)) {}
+  GetFile(Tree& tree, PollLoop& loop) : tree_(tree), turns_(std::make_shared<Turns>(loop)) {}
   bool readable() const override { return true; }
   bool writable() const override { return true; }
   bool device() const override { return true; }

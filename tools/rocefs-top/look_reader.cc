@@ -1,7 +1,7 @@
 #include "tools/rocefs-top/look_reader.h"
 
+#include <fmt/ranges.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -59,26 +59,6 @@ constexpr Family kFamilies[] = {
 constexpr std::string_view kNow = "kernel/debug/rocefs/clock/now_ns";
 constexpr std::string_view kMode = "kernel/debug/rocefs/clock/mode";
 
-// Parts of a path that the stars of a pattern stand for, with slashes between; nothing if the path
-// is another one.
-std::optional<std::string> stars_of(std::string_view pattern, std::string_view path) {
-  std::string stars;
-  while (!pattern.empty()) {
-    if (pattern[0] != '*') {
-      if (path.empty() || path[0] != pattern[0]) return std::nullopt;
-      pattern.remove_prefix(1);
-      path.remove_prefix(1);
-      continue;
-    }
-    const size_t end = std::min(path.find('/'), path.size());
-    if (!stars.empty()) stars += '/';
-    stars += path.substr(0, end);
-    path.remove_prefix(end);
-    pattern.remove_prefix(1);
-  }
-  return path.empty() ? std::optional(stars) : std::nullopt;
-}
-
 std::vector<std::string> patterns_of(bool flows) {
   std::vector<std::string> patterns;
   for (const Family& family : kFamilies) {
@@ -99,12 +79,6 @@ std::optional<uint64_t> parsed_time(std::string_view text) {
   return value ? std::optional(*value) : std::nullopt;
 }
 
-std::optional<uint64_t> device_number(const std::string& mount_point) {
-  struct stat root {};
-  if (::stat(mount_point.c_str(), &root) != 0) return std::nullopt;
-  return root.st_dev;
-}
-
 }  // namespace
 
 std::vector<std::string> fabric_patterns() {
@@ -123,10 +97,10 @@ std::optional<Place> place_of(std::string_view path) {
     if (!path.starts_with(fixed)) continue;
     for (size_t file = 0; file < family.files.size(); ++file) {
       const std::string pattern = std::string(family.directory) + std::string(family.files[file]);
-      std::optional<std::string> key = stars_of(pattern, path);
-      if (!key) continue;
-      if (family.screen == Screen::kFlows) *key = std::string(split(path, "/")[3]) + "/" + *key;
-      return Place{family.screen, file, std::move(*key)};
+      std::optional<std::vector<std::string_view>> stars = stars_of(pattern, path);
+      if (!stars) continue;
+      if (family.screen == Screen::kFlows) stars->insert(stars->begin(), split(path, "/")[3]);
+      return Place{family.screen, file, fmt::format("{}", fmt::join(*stars, "/"))};
     }
   }
   return std::nullopt;
@@ -171,10 +145,7 @@ void LookLines::put(const std::vector<Getter::Line>& lines, bool other_files, Lo
 }
 
 LookReader::LookReader(const MountFiles& files)
-    : files_(files),
-      device_(device_number(files.mount_point()).value_or(0)),
-      fabric_(files, fabric_patterns()),
-      flows_(files, flow_patterns()) {}
+    : files_(files), fabric_(files, fabric_patterns()), flows_(files, flow_patterns()) {}
 
 Result<void> LookReader::name_ends() {
   Result<Shape> shape = shape_of(files_);
@@ -214,8 +185,7 @@ Result<void> LookReader::read() {
 }
 
 Result<Look> LookReader::look() {
-  const std::optional<uint64_t> device = device_number(files_.mount_point());
-  if (device != device_) {
+  if (files_.ended()) {
     return errorf(ENOTCONN, "{}: the mount has ended", files_.mount_point());
   }
   if (Result<void> looked = read(); !looked) return looked.error();

@@ -45,7 +45,7 @@ class LookReader {
  public:
   // `files` outlives it.
   explicit LookReader(const MountFiles& files);
-  // ENOTCONN once the mount is no longer at its path, or its daemon has ended; then a look never
+  // ENOTCONN once the mount or its daemon has ended; then a look never
   // succeeds again. Others may, for example while a worker is replaced.
   Result<Look> look();
 
@@ -54,7 +54,6 @@ class LookReader {
   Result<void> name_ends();
 
   const MountFiles& files_;
-  uint64_t device_ = 0;  // number of the mounted file system
   Getter fabric_, flows_;
   LookLines fabric_lines_, flow_lines_;
   Look last_;

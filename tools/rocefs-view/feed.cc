@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/base/clock.h"
+
 namespace rocefs {
 namespace {
 
@@ -38,7 +40,7 @@ const std::vector<std::string> kFabricFiles = {
 const std::vector<std::string> kFlowFiles = {
     "kernel/debug/rocefs/traffic/*/state", "kernel/debug/rocefs/traffic/*/result",
     "kernel/debug/rocefs/traffic/*/rate",  "kernel/debug/rocefs/traffic/*/window",
-    "kernel/debug/rocefs/loads/*/state",   "kernel/debug/rocefs/loads/*/result",
+    "kernel/debug/rocefs/loads/*/state",
 };
 constexpr size_t kPinGroup = 2;
 // Messages that are kept for listeners that are late.
@@ -52,10 +54,6 @@ constexpr TimeNs kLogPart = 100;
 void append(std::string& contents, std::string_view part) {
   if (!contents.empty() && !part.empty()) contents += ',';
   contents += part;
-}
-
-TimeNs steady_now() {
-  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
 }
 
 // The last lines of a text, as JSON strings with commas between.
@@ -81,23 +79,22 @@ std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string_view new_lines(std::string_view before, std::string_view now) {
+  if (now.starts_with(before)) return now.substr(before.size());
+  // The oldest lines were dropped: the last one that is known is looked for.
+  if (before.ends_with('\n')) before.remove_suffix(1);
+  const std::string_view last = before.substr(before.rfind('\n') + 1);
+  const size_t at = last.empty() ? now.npos : now.rfind(last);
+  return at == now.npos ? now : now.substr(std::min(at + last.size() + 1, now.size()));
+}
+
 std::string Feed::Log::news(const MountFiles& files, TimeNs now) {
   if (now < due) return {};
   Result<std::string> all = files.read(path);
-  const TimeNs took = steady_now() - now;
+  const TimeNs took = monotonic_ns() - now;
   due = now + std::max(kLogInterval, took * kLogPart);
   if (!all) return {};
-  // A log grows at its end, until old lines are dropped: then the last known line is looked for.
-  std::string news;
-  if (all->starts_with(text)) {
-    news = all->substr(text.size());
-  } else {
-    std::string_view last = text;
-    if (last.ends_with('\n')) last.remove_suffix(1);
-    last = last.substr(last.rfind('\n') + 1);
-    const size_t at = last.empty() ? all->npos : all->rfind(last);
-    news = at == all->npos ? *all : all->substr(std::min(at + last.size() + 1, all->size()));
-  }
+  const std::string news(new_lines(text, *all));
   text = std::move(*all);
   return json_lines(news, kFirstLines);
 }
@@ -171,7 +168,7 @@ Feed::Tick Feed::look(bool wants_whole) {
     }
   }
   if (tick.gone.empty()) {
-    const TimeNs now = steady_now();
+    const TimeNs now = monotonic_ns();
     content->dmesg = dmesg_.news(files_, now);
     content->stores = stores_.news(files_, now);
   }
@@ -226,7 +223,7 @@ Feed::Listener::~Listener() {
 // One look has all pins or none: what is not there, or cannot be shown, is left out of it.
 void Feed::Listener::choose_pins() {
   constexpr TimeNs kAgain = 5 * kSecond;
-  look_again_ = steady_now() + kAgain;
+  look_again_ = monotonic_ns() + kAgain;
   all_pins_ = true;
   std::vector<std::string> there;
   for (const std::string& pin : wanted_) {
@@ -239,7 +236,7 @@ void Feed::Listener::choose_pins() {
 
 std::string Feed::Listener::pinned() {
   if (wanted_.empty()) return {};
-  const bool again = look_again_ == 0 || (some_missing_ && steady_now() >= look_again_);
+  const bool again = look_again_ == 0 || (some_missing_ && monotonic_ns() >= look_again_);
   if (again) choose_pins();
   if (pins_ && !pins_->look()) {
     if (!again) choose_pins();

@@ -21,6 +21,8 @@ namespace rocefs {
 
 // `text` as a JSON string with its quotes; octets that are not UTF-8 become U+FFFD.
 std::string json_string(std::string_view text);
+// Lines that a log has more `now` than `before`; all, if none of before is left.
+std::string_view new_lines(std::string_view before, std::string_view now);
 
 // Any thread, but for what is said otherwise.
 //

@@ -141,18 +141,13 @@ std::vector<std::string> metric_patterns() {
 }
 
 // Labels of a path that matches the row, in braces; empty without labels, nullopt for another path.
-std::optional<std::string> labels_of(const MetricRow& row,
-                                     const std::vector<std::string_view>& path) {
-  const std::vector<std::string_view> pattern = split(row.pattern, "/");
-  if (pattern.size() != path.size()) return std::nullopt;
+std::optional<std::string> labels_of(const MetricRow& row, std::string_view path) {
+  const std::optional<std::vector<std::string_view>> stars = stars_of(row.pattern, path);
+  if (!stars) return std::nullopt;
   std::string labels;
-  size_t label = 0;
-  for (size_t i = 0; i < path.size(); ++i) {
-    if (pattern[i] == path[i]) continue;
-    if (pattern[i] != "*") return std::nullopt;
+  for (size_t i = 0; i < stars->size(); ++i) {
     // Names of the tree have no quotes and no backslashes.
-    labels += fmt::format("{}{}=\"{}\"", label ? "," : "", row.labels[label], path[i]);
-    ++label;
+    labels += fmt::format("{}{}=\"{}\"", i ? "," : "", row.labels[i], (*stars)[i]);
   }
   return labels.empty() ? labels : "{" + labels + "}";
 }
@@ -187,7 +182,7 @@ Result<std::string> Metrics::scrape() {
     const std::vector<std::string_view> path = split(line.path, "/");
     std::optional<std::string> labels;
     // Lines come in the order of the rows.
-    while (row != std::end(kMetrics) && !(labels = labels_of(*row, path))) ++row;
+    while (row != std::end(kMetrics) && !(labels = labels_of(*row, line.path))) ++row;
     if (row == std::end(kMetrics)) break;
     const std::optional<double> number = number_of(row->meaning, line.text);
     if (!number) continue;

@@ -91,12 +91,16 @@ std::optional<Error> PageServer::refusal(const httplib::Request& request) const 
     return Error{EINVAL, "a body has a Content-Length, and no encoding"};
   }
   if (request.method == "GET" || request.method == "HEAD") return std::nullopt;
-  if (!guard_.stores()) return Error{EROFS, "--read-only: nobody may store"};
-  if (!guard_.may_store(request.get_header_value("Host"), request.get_header_value("Origin"),
-                        request.get_header_value("X-Rocefs-Token"))) {
+  if (!stores()) return Error{EROFS, "--read-only: nobody may store"};
+  if (!may_store(request)) {
     return Error{EPERM, "only a page that was opened with the token may store"};
   }
   return std::nullopt;
+}
+
+bool PageServer::may_store(const httplib::Request& request) const {
+  return guard_.may_store(request.get_header_value("Host"), request.get_header_value("Origin"),
+                          request.get_header_value("X-Rocefs-Token"));
 }
 
 PageServer::~PageServer() {

@@ -34,7 +34,9 @@ class PageServer {
 
   // For routes; before run(). Routes run on threads of the server, at the same time.
   httplib::Server& http() { return *http_; }
-  const Guard& guard() const { return guard_; }
+  bool stores() const { return guard_.stores(); }
+  // Whether the request has the token, and comes from the page or from no browser.
+  bool may_store(const httplib::Request& request) const;
   // Address of the page, with the token if there is one.
   std::string url() const;
   // Serves until stop().

@@ -3,7 +3,6 @@
 #include <httplib.h>
 
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
@@ -40,12 +39,12 @@ const char* name_of(Shape::Node::Kind kind) {
 }  // namespace
 
 ViewApi::ViewApi(PageServer& server, const MountFiles& files, Feed& feed)
-    : guard_(server.guard()), files_(files), feed_(feed), metrics_(files) {
+    : server_(server), files_(files), feed_(feed), metrics_(files) {
   using httplib::Request;
   using httplib::Response;
   httplib::Server& http = server.http();
   http.Get("/api/shape", [this](const Request&, Response& response) {
-    Result<std::string> shape = shape_json(files_, guard_.stores());
+    Result<std::string> shape = shape_json(files_, server_.stores());
     if (!shape) return send_error(response, status_of(shape.error().code), shape.error());
     response.set_content(*shape, kJsonType);
   });
@@ -56,7 +55,7 @@ ViewApi::ViewApi(PageServer& server, const MountFiles& files, Feed& feed)
   http.Get("/api/file",
            [this](const Request& request, Response& response) { send_file(request, response); });
   http.Get("/api/may-store", [this](const Request& request, Response& response) {
-    response.set_content(may_store(request) ? "true" : "false", kJsonType);
+    response.set_content(server_.may_store(request) ? "true" : "false", kJsonType);
   });
   http.Get("/metrics", [this](const Request&, Response& response) {
     Result<std::string> text = metrics_.scrape();
@@ -65,11 +64,6 @@ ViewApi::ViewApi(PageServer& server, const MountFiles& files, Feed& feed)
   });
   http.Post("/api/store",
             [this](const Request& request, Response& response) { store(request, response); });
-}
-
-bool ViewApi::may_store(const httplib::Request& request) const {
-  return guard_.may_store(request.get_header_value("Host"), request.get_header_value("Origin"),
-                          request.get_header_value("X-Rocefs-Token"));
 }
 
 Result<std::string> shape_json(const MountFiles& files, bool stores) {
@@ -152,11 +146,7 @@ void ViewApi::send_file(const httplib::Request& request, httplib::Response& resp
 std::string ViewApi::reason_in_dmesg(const std::string& path, const std::string& before) const {
   Result<std::string> log = files_.read(kDmesg);
   if (!log) return {};
-  std::string_view news = *log;
-  const std::string_view last = std::string_view(before).substr(
-      before.empty() ? 0 : before.rfind('\n', before.size() - 2) + 1);
-  const size_t known = last.empty() ? news.npos : news.rfind(last);
-  if (known != news.npos) news.remove_prefix(known + last.size());
+  const std::string_view news = new_lines(before, *log);
   const size_t found = news.rfind(path.substr(path.rfind('/') + 1) + ": ");
   if (found == news.npos) return {};
   const size_t begin = news.rfind('\n', found) + 1;

@@ -35,10 +35,9 @@ class ViewApi {
   void send_list(const httplib::Request& request, httplib::Response& response);
   void send_file(const httplib::Request& request, httplib::Response& response);
   void store(const httplib::Request& request, httplib::Response& response);
-  bool may_store(const httplib::Request& request) const;
   std::string reason_in_dmesg(const std::string& path, const std::string& before) const;
 
-  const Guard& guard_;
+  const PageServer& server_;
   const MountFiles& files_;
   Feed& feed_;
   Metrics metrics_;

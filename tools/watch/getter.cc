@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "core/base/text.h"
+
 namespace rocefs {
 
 std::string unescaped(std::string_view text) {
@@ -20,6 +22,21 @@ std::string unescaped(std::string_view text) {
     plain += text[++i] == 'n' ? '\n' : text[i];
   }
   return plain;
+}
+
+std::optional<std::vector<std::string_view>> stars_of(std::string_view pattern,
+                                                      std::string_view path) {
+  const std::vector<std::string_view> wanted = split(pattern, "/"), found = split(path, "/");
+  if (wanted.size() != found.size()) return std::nullopt;
+  std::vector<std::string_view> stars;
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (wanted[i] == "*") {
+      stars.push_back(found[i]);
+    } else if (wanted[i] != found[i]) {
+      return std::nullopt;
+    }
+  }
+  return stars;
 }
 
 Result<void> Getter::read_all(std::string& text) {

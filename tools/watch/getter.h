@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,11 @@ namespace rocefs {
 
 // A text as it was before `get` escaped it.
 std::string unescaped(std::string_view text);
+
+// Parts of a path that the * of a pattern stand for, each a whole component; nullopt if the path is
+// another one.
+std::optional<std::vector<std::string_view>> stars_of(std::string_view pattern,
+                                                      std::string_view path);
 
 // One thread at a time.
 class Getter {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/text.h"
+#include "core/config/topology.h"
 #include "tools/watch/getter.h"
 
 namespace rocefs {
@@ -63,13 +64,6 @@ class Builder {
     return {};
   }
 
-  // The N-th cable from one node to another has ".N" at the end of its links' names, from 2 on.
-  static std::string link(std::string from, std::string to, unsigned parallel) {
-    std::string name = std::move(from) + "-" + std::move(to);
-    std::replace(name.begin(), name.end(), '/', '.');
-    return parallel > 1 ? name + "." + std::to_string(parallel) : name;
-  }
-
   Result<void> add_switch_ports() {
     Getter ports(files_, {std::string(kDebugFiles) + "fabric/*/ports/*/link"});
     if (Result<void> looked = ports.look(); !looked) return looked.error();
@@ -79,7 +73,8 @@ class Builder {
       const auto port = static_cast<unsigned>(std::stoul(std::string(parts[6])));
       const std::string to(line.text);
       const unsigned parallel = ++parallels_[{from, to}];
-      const std::string out = link(from, to, parallel), back = link(to, from, parallel);
+      const std::string out = link_name(from, to, parallel);
+      const std::string back = link_name(to, from, parallel);
       if (auto known = cables_.find(back); known != cables_.end()) {
         shape_.cables[known->second].b_port = port;
         continue;

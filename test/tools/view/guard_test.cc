@@ -89,3 +89,19 @@ TEST_CASE("getter: a text as it was before get escaped it") {
   CHECK(unescaped("\\") == "\\");
   CHECK(unescaped("").empty());
 }
+
+TEST_CASE("getter: what the stars of a pattern stand for") {
+  CHECK(stars_of("a/*/c/*", "a/b/c/d") == std::vector<std::string_view>{"b", "d"});
+  CHECK(stars_of("a", "a")->empty());
+  CHECK_FALSE(stars_of("a/*", "a"));
+  CHECK_FALSE(stars_of("a/*", "a/b/c"));
+  CHECK_FALSE(stars_of("a/*/c", "a/b/d"));
+}
+
+TEST_CASE("feed: the new lines of a log, also when it has dropped old ones") {
+  CHECK(new_lines("", "one\n") == "one\n");
+  CHECK(new_lines("one\n", "one\ntwo\n") == "two\n");
+  CHECK(new_lines("one\ntwo\n", "two\nthree\n") == "three\n");
+  CHECK(new_lines("one\ntwo\n", "two\n").empty());
+  CHECK(new_lines("one\n", "two\nthree\n") == "two\nthree\n");
+}

@@ -1,7 +1,7 @@
 // Layout: places of nodes by the shape of the network. Devices stand below the switch that they are
 // connected to, as a rack; switches in layers by their distance from devices.
 
-export const kWidth = 1200;
+const kWidth = 1200;
 const kSwitch = {width: 112, height: 46};
 const kGap = 18;
 
@@ -45,9 +45,9 @@ export function layout(shape) {
     });
     y += kSwitch.height + (row === rows[rows.length - 1] ? 34 : 90);
   }
-  y = Math.max(y, place_racks(shape, rows[rows.length - 1] || [], racks, places, y));
+  y = Math.max(y, place_racks(rows[rows.length - 1] || [], racks, places, y));
   if (alone.length) y = place_row(alone, places, y + 10);
-  return {places, width: kWidth, height: y + 20, layers, folded: folded(racks)};
+  return {places, width: kWidth, height: y + 20};
 }
 
 // 0 for devices and uplinks, 1 for switches with devices, and so on.
@@ -71,7 +71,7 @@ function folded(racks) {
   return Math.max(0, ...[...racks.values()].map(rack => rack.length)) * racks.size > 24;
 }
 
-function place_racks(shape, switches, racks, places, y) {
+function place_racks(switches, racks, places, y) {
   let bottom = y;
   const slot = kWidth / Math.max(switches.length, 1);
   const fold = folded(racks);

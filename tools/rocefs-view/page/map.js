@@ -3,8 +3,7 @@
 import {bits, octets, per_second, percent, svg} from '/text.js';
 import {layout} from '/layout.js';
 
-// Colours of a load from 0 to 1: they differ in lightness, too, for those who tell hues badly.
-const kLoads = ['--load-0', '--load-1', '--load-2', '--load-3', '--load-4'];
+// Class of a load from 0 to 1. Their colours differ in lightness, too, for those who tell hues badly.
 const level = load => load <= 0 ? 0 : load < 0.25 ? 1 : load < 0.6 ? 2 : load < 0.9 ? 3 : 4;
 
 export class Map_ {

@@ -122,10 +122,6 @@ export class Panel {
     }
   }
 
-  allow(may) {
-    for (const row of this.rows.values()) if (row.input) row.input.disabled = !may;
-  }
-
   update(model) {
     if (!this.node) return;
     if (this.node.kind === 'switch') this.#switch_facts(model, model.switches.get(this.node.name));
