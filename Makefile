@@ -199,7 +199,7 @@ NEEDED_BY_cm := $(NEEDED_BY_rdma)
 NEEDED_BY_pcc := $(filter pcc/%,$(ROOMS)) $(NEEDED_BY_rdma)
 NEEDED_BY_mad_cc := $(filter mad_cc/%,$(ROOMS)) core/config
 NEEDED_BY_fs := fs
-NEEDED_BY_tools := tools/watch tools/rocefs-top tools/rocefs-view $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
+NEEDED_BY_tools := tools/page tools/picture tools/watch tools/rocefs-top tools/rocefs-view $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
 FUZZ_TARGETS := $(filter-out replay,$(patsubst test/fuzz/%.cc,%,$(wildcard test/fuzz/*.cc)))
 fuzzers: $(FUZZ_TARGETS:%=$(BUILD)/test/fuzz/%_fuzz)
 unit-tests: $(TESTS:%=$(BUILD)/test/%_test)
@@ -261,7 +261,7 @@ $(call library,$(1)): $(call objects,$(1))
 endef
 $(foreach room,$(LIBRARY_ROOMS),$(eval $(call library_rules,$(room))))
 
-ROCEFS_ROOMS := $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
+ROCEFS_ROOMS := tools/page tools/picture $(filter tools/rocefs tools/rocefs/%,$(ROOMS))
 $(BUILD)/bin/rocefs: $(call objects,$(ROCEFS_ROOMS)) $(call libraries,$(ROCEFS_ROOMS))
 	$(call say,$(@F))
 	@mkdir -p $(@D)
@@ -269,7 +269,7 @@ $(BUILD)/bin/rocefs: $(call objects,$(ROCEFS_ROOMS)) $(call libraries,$(ROCEFS_R
 
 # A client of the files, in a terminal.
 CURSES := $(shell pkg-config --libs ncursesw 2>/dev/null)
-$(BUILD)/bin/rocefs-top: $(call objects,tools/rocefs-top tools/watch) $(call libraries,tools/rocefs-top)
+$(BUILD)/bin/rocefs-top: $(call objects,tools/rocefs-top tools/picture tools/watch) $(call libraries,tools/rocefs-top)
 	$(call say,$(@F))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(CURSES) $(shell pkg-config --libs fmt inih 2>/dev/null)
@@ -304,9 +304,9 @@ $(MANUAL): tools/mango-ctl/mango-ctl.1.in $(BUILD)/bin/mango-ctl
 	@mkdir -p $(@D)
 	$(EMULATOR) $(BUILD)/bin/mango-ctl --print-manual >$(BUILD)/tools/mango-ctl/commands.roff
 	sed -e '/^@COMMANDS@$$/{r $(BUILD)/tools/mango-ctl/commands.roff' -e 'd;}' $< >$@
-# Clients of the files, from outside. The page of rocefs-view is part of the program.
-$(BUILD)/tools/rocefs-view/unit.o: $(wildcard tools/rocefs-view/page/*)
-$(BUILD)/bin/rocefs-view: $(call objects,tools/watch tools/rocefs-view) $(call libraries,tools/rocefs-view)
+# The page is part of the programs that show or write it.
+$(BUILD)/tools/page/unit.o: $(wildcard tools/page/*.js tools/page/*.css tools/page/*.html)
+$(BUILD)/bin/rocefs-view: $(call objects,tools/page tools/picture tools/watch tools/rocefs-view) $(call libraries,tools/rocefs-view)
 	$(call say,$(@F))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(shell pkg-config --libs cpp-httplib fmt inih 2>/dev/null)

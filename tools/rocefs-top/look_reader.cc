@@ -11,7 +11,7 @@
 
 #include "core/base/kstrto.h"
 #include "core/base/text.h"
-#include "tools/watch/shape.h"
+#include "tools/watch/mount_shape.h"
 
 namespace rocefs::top {
 namespace {
@@ -106,10 +106,10 @@ std::optional<Place> place_of(std::string_view path) {
   return std::nullopt;
 }
 
-void LookLines::arrange(const std::vector<Getter::Line>& lines, Look& look) {
+void LookLines::arrange(const std::vector<Looks::Line>& lines, Look& look) {
   std::vector<std::optional<Place>> places;
   std::array<std::vector<std::string>, kScreens> keys;
-  for (const Getter::Line& line : lines) {
+  for (const Looks::Line& line : lines) {
     places.push_back(place_of(line.path));
     if (const auto& place = places.back()) {
       keys[static_cast<size_t>(place->screen)].push_back(place->key);
@@ -135,7 +135,7 @@ void LookLines::arrange(const std::vector<Getter::Line>& lines, Look& look) {
   }
 }
 
-void LookLines::put(const std::vector<Getter::Line>& lines, bool other_files, Look& look) {
+void LookLines::put(const std::vector<Looks::Line>& lines, bool other_files, Look& look) {
   if (other_files) arrange(lines, look);
   for (size_t i = 0; i < lines.size(); ++i) {
     if (!slots_[i]) continue;
@@ -172,7 +172,7 @@ Result<void> LookReader::read() {
     last_ = Look{};
     if (Result<void> named = name_ends(); !named) return named;
   }
-  for (const Getter::Line& line : fabric_.lines()) {
+  for (const Looks::Line& line : fabric_.lines()) {
     if (line.path == kNow) last_.now_ns = parsed_time(line.text);
     if (line.path == kMode) last_.virtual_clock = line.text.find("[virtual]") != line.text.npos;
   }

@@ -28,14 +28,14 @@ std::vector<std::string> flow_patterns();
 class LookLines {
  public:
   // `other_files`: the lines are of other files than those of the last call.
-  void put(const std::vector<Getter::Line>& lines, bool other_files, Look& look);
+  void put(const std::vector<Looks::Line>& lines, bool other_files, Look& look);
 
  private:
   struct Slot {
     Screen screen;
     size_t record, file;
   };
-  void arrange(const std::vector<Getter::Line>& lines, Look& look);
+  void arrange(const std::vector<Looks::Line>& lines, Look& look);
 
   std::vector<std::optional<Slot>> slots_;  // by line
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/base/clock.h"
@@ -12,36 +11,6 @@ namespace {
 
 using namespace std::chrono;
 
-// Files of which all listeners hear. The first group changes only with devices; flows come and go.
-const std::vector<std::string> kFabricFiles = {
-    "kernel/debug/rocefs/clock/now_ns",
-    "kernel/debug/rocefs/clock/mode",
-    "kernel/debug/rocefs/links/*/bytes",
-    "kernel/debug/rocefs/links/*/lost",
-    "kernel/debug/rocefs/links/*/overflowed",
-    "kernel/debug/rocefs/links/*/rate",
-    "kernel/debug/rocefs/links/*/state",
-    "kernel/debug/rocefs/fabric/*/buffer/used",
-    "kernel/debug/rocefs/fabric/*/buffer/size",
-    "kernel/debug/rocefs/fabric/*/ports/*/queue/*/bytes",
-    "kernel/debug/rocefs/fabric/*/ports/*/queue/*/marked",
-    "kernel/debug/rocefs/fabric/*/ports/*/queue/*/dropped",
-    "kernel/debug/rocefs/fabric/*/ports/*/pfc/*/paused",
-    "kernel/debug/rocefs/fabric/*/ports/*/pfc/*/pause_sent",
-    "class/infiniband/*/ports/*/hw_counters/np_cnp_sent",
-    "class/infiniband/*/ports/*/hw_counters/rp_cnp_handled",
-    "class/infiniband/*/ports/*/hw_counters/out_of_sequence",
-    "class/infiniband/*/ports/*/hw_counters/packet_seq_err",
-    "class/infiniband/*/ports/*/hw_counters/local_ack_timeout_err",
-    "class/infiniband/*/ports/*/hw_counters/sr_retrans",
-    // Once more at the end: files of one look are read one after the other.
-    "kernel/debug/rocefs/clock/now_ns",
-};
-const std::vector<std::string> kFlowFiles = {
-    "kernel/debug/rocefs/traffic/*/state", "kernel/debug/rocefs/traffic/*/result",
-    "kernel/debug/rocefs/traffic/*/rate",  "kernel/debug/rocefs/traffic/*/window",
-    "kernel/debug/rocefs/loads/*/state",
-};
 constexpr size_t kPinGroup = 2;
 // Messages that are kept for listeners that are late.
 constexpr size_t kTicks = 16;
@@ -50,43 +19,7 @@ constexpr TimeNs kLogInterval = kSecond;
 // A log is looked at for at most this part of the time: a long one costs more.
 constexpr TimeNs kLogPart = 100;
 
-// Adds a part to the contents of a JSON array.
-void append(std::string& contents, std::string_view part) {
-  if (!contents.empty() && !part.empty()) contents += ',';
-  contents += part;
-}
-
-// The last lines of a text, as JSON strings with commas between.
-std::string json_lines(std::string_view text, size_t most = SIZE_MAX) {
-  std::vector<std::string_view> lines;
-  while (!text.empty() && lines.size() < most) {
-    if (text.ends_with('\n')) text.remove_suffix(1);
-    const size_t begin = text.rfind('\n') + 1;  // 0 if there is none
-    lines.push_back(text.substr(begin));
-    text = text.substr(0, begin);
-  }
-  std::string json;
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    if (!json.empty()) json += ',';
-    json += json_string(*line);
-  }
-  return json;
-}
-
 }  // namespace
-
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
-std::string_view new_lines(std::string_view before, std::string_view now) {
-  if (now.starts_with(before)) return now.substr(before.size());
-  // The oldest lines were dropped: the last one that is known is looked for.
-  if (before.ends_with('\n')) before.remove_suffix(1);
-  const std::string_view last = before.substr(before.rfind('\n') + 1);
-  const size_t at = last.empty() ? now.npos : now.rfind(last);
-  return at == now.npos ? now : now.substr(std::min(at + last.size() + 1, now.size()));
-}
 
 std::string Feed::Log::news(const MountFiles& files, TimeNs now) {
   if (now < due) return {};
@@ -157,14 +90,15 @@ void Feed::run() {
 }
 
 Feed::Tick Feed::look(bool wants_whole) {
-  auto content = std::make_shared<Content>();
+  auto content = std::make_shared<MessageContent>();
   Tick tick;
   for (size_t i = 0; i < groups_.size() && tick.gone.empty(); ++i) {
     Getter& group = groups_[i];
     if (Result<void> looked = group.look(); !looked) {
       tick.gone = looked.error().reason;
     } else {
-      append(content->groups, group.other_files() ? whole_group(i, group) : changes(i, group));
+      append_json(content->groups,
+                  group.other_files() ? whole_group(i, group) : changes_of_group(i, group));
     }
   }
   if (tick.gone.empty()) {
@@ -181,30 +115,12 @@ Feed::Tick Feed::look(bool wants_whole) {
 
 // Content for a listener that knows nothing yet, as of the last look.
 Feed::ContentPtr Feed::whole() const {
-  auto content = std::make_shared<Content>();
-  for (size_t i = 0; i < groups_.size(); ++i) append(content->groups, whole_group(i, groups_[i]));
+  auto content = std::make_shared<MessageContent>();
+  for (size_t i = 0; i < groups_.size(); ++i)
+    append_json(content->groups, whole_group(i, groups_[i]));
   content->dmesg = dmesg_.last_lines();
   content->stores = stores_.last_lines();
   return content;
-}
-
-std::string Feed::whole_group(size_t number, const Getter& getter) {
-  std::string paths, values;
-  for (const Getter::Line& line : getter.lines()) {
-    if (!paths.empty()) paths += ',', values += ',';
-    paths += json_string(line.path);
-    values += json_string(unescaped(line.text));
-  }
-  return fmt::format("{{\"g\":{},\"paths\":[{}],\"values\":[{}]}}", number, paths, values);
-}
-
-std::string Feed::changes(size_t number, const Getter& getter) {
-  std::string changed;
-  for (uint32_t i : getter.changed()) {
-    if (!changed.empty()) changed += ',';
-    changed += fmt::format("{},{}", i, json_string(unescaped(getter.lines()[i].text)));
-  }
-  return fmt::format("{{\"g\":{},\"c\":[{}]}}", number, changed);
 }
 
 Feed::Listener::Listener(Feed& feed, std::vector<std::string> pins)
@@ -244,11 +160,11 @@ std::string Feed::Listener::pinned() {
   }
   if (!pins_) return fmt::format("{{\"g\":{},\"paths\":[],\"values\":[]}}", kPinGroup);
   const bool all = std::exchange(all_pins_, false) || pins_->other_files();
-  return (all ? whole_group : changes)(kPinGroup, *pins_);
+  return (all ? whole_group : changes_of_group)(kPinGroup, *pins_);
 }
 
 std::string Feed::Listener::next() {
-  Content content;
+  MessageContent content;
   Tick last;
   {
     std::unique_lock lock(feed_.mutex_);
@@ -271,19 +187,15 @@ std::string Feed::Listener::next() {
       // More than one only if this listener was late: the page applies groups one after the other.
       for (const Tick& tick : feed_.ticks_) {
         if (tick.number <= seen_) continue;
-        append(content.groups, tick.changes->groups);
-        append(content.dmesg, tick.changes->dmesg);
-        append(content.stores, tick.changes->stores);
+        append_json(content.groups, tick.changes->groups);
+        append_json(content.dmesg, tick.changes->dmesg);
+        append_json(content.stores, tick.changes->stores);
       }
     }
     seen_ = last.number;
   }
-  append(content.groups, pinned());
-  std::string more;
-  if (!content.dmesg.empty()) more += fmt::format(",\"dmesg\":[{}]", content.dmesg);
-  if (!content.stores.empty()) more += fmt::format(",\"stores\":[{}]", content.stores);
-  if (!last.gone.empty()) more += fmt::format(",\"gone\":{}", json_string(last.gone));
-  return fmt::format("{{\"wall\":{},\"groups\":[{}]{}}}", last.wall, content.groups, more);
+  append_json(content.groups, pinned());
+  return content.message(last.wall, last.gone);
 }
 
 }  // namespace rocefs

@@ -1,5 +1,5 @@
 // Feed: looks at a mount at intervals while somebody listens, and tells all listeners what has
-// changed, as JSON.
+// changed, as messages (message.h). Group 2 has the files that a listener has asked for.
 #pragma once
 
 #include <condition_variable>
@@ -14,25 +14,13 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "tools/picture/message.h"
 #include "tools/watch/getter.h"
 #include "tools/watch/mount_files.h"
 
 namespace rocefs {
 
-// `text` as a JSON string with its quotes; octets that are not UTF-8 become U+FFFD.
-std::string json_string(std::string_view text);
-// Lines that a log has more `now` than `before`; all, if none of before is left.
-std::string_view new_lines(std::string_view before, std::string_view now);
-
 // Any thread, but for what is said otherwise.
-//
-// A message is one line of JSON, an object:
-//   wall     time of the look, Unix time in ms
-//   groups   of files, each {"g": number of the group, and either
-//              "paths": [...], "values": [...]   all files of the group and their texts, or
-//              "c": [index, text, ...]}          the texts that have changed}
-//   dmesg, stores   [...] new lines of dmesg and of clock/log
-//   gone     why the mount could not be looked at
 class Feed {
  public:
   // `files` outlives it. `ended` is called on the feed's thread when the mount has ended, after
@@ -82,11 +70,7 @@ class Feed {
     // The last lines in that form.
     std::string last_lines() const;
   };
-  // Contents of a message's arrays.
-  struct Content {
-    std::string groups, dmesg, stores;
-  };
-  using ContentPtr = std::shared_ptr<const Content>;
+  using ContentPtr = std::shared_ptr<const MessageContent>;
   struct Tick {
     uint64_t number;
     ContentPtr changes;
@@ -97,8 +81,6 @@ class Feed {
   void run();
   Tick look(bool whole);
   ContentPtr whole() const;
-  static std::string whole_group(size_t number, const Getter& getter);
-  static std::string changes(size_t number, const Getter& getter);
 
   const MountFiles& files_;
   const TimeNs interval_;

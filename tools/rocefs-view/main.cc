@@ -7,9 +7,10 @@
 
 #include "core/process/mount_table.h"
 #include "core/version/version.h"
-#include "tools/rocefs-view/recording.h"
+#include "tools/rocefs-view/recorder.h"
 #include "tools/rocefs-view/view_api.h"
 #include "tools/rocefs-view/view_options.h"
+#include "tools/watch/mount_shape.h"
 
 namespace {
 

@@ -178,7 +178,7 @@ Result<std::string> Metrics::scrape() {
   std::set<std::string> used;  // labels of queues
   const MetricRow* row = kMetrics;
   const MetricRow* described = nullptr;
-  for (const Getter::Line& line : getter_.lines()) {
+  for (const Looks::Line& line : getter_.lines()) {
     const std::vector<std::string_view> path = split(line.path, "/");
     std::optional<std::string> labels;
     // Lines come in the order of the rows.

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "tools/rocefs-view/page.h"
+#include "tools/page/page.h"
 
 namespace rocefs {
 namespace {

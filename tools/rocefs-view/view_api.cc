@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/text.h"
-#include "tools/watch/shape.h"
+#include "tools/watch/mount_shape.h"
 
 namespace rocefs {
 namespace {
@@ -22,18 +22,6 @@ std::string dumped(const json& value) {
 
 int status_of(int code) {
   return code == ENOENT || code == ENODEV ? 404 : code == EACCES || code == EPERM ? 403 : 400;
-}
-
-const char* name_of(Shape::Node::Kind kind) {
-  switch (kind) {
-    case Shape::Node::Kind::kDevice:
-      return "device";
-    case Shape::Node::Kind::kSwitch:
-      return "switch";
-    case Shape::Node::Kind::kUplink:
-      break;
-  }
-  return "uplink";
 }
 
 }  // namespace
@@ -64,27 +52,6 @@ ViewApi::ViewApi(PageServer& server, const MountFiles& files, Feed& feed)
   });
   http.Post("/api/store",
             [this](const Request& request, Response& response) { store(request, response); });
-}
-
-Result<std::string> shape_json(const MountFiles& files, bool stores) {
-  Result<Shape> shape = shape_of(files);
-  if (!shape) return shape.error();
-  json nodes = json::array(), cables = json::array();
-  for (const Shape::Node& node : shape->nodes) {
-    nodes.push_back({{"name", node.name}, {"kind", name_of(node.kind)}});
-  }
-  for (const Shape::Cable& cable : shape->cables) {
-    cables.push_back({{"a", cable.a},
-                      {"b", cable.b},
-                      {"aPort", cable.a_port},
-                      {"bPort", cable.b_port},
-                      {"out", cable.out},
-                      {"back", cable.back}});
-  }
-  return dumped({{"mount", files.mount_point()},
-                 {"stores", stores},
-                 {"nodes", std::move(nodes)},
-                 {"cables", std::move(cables)}});
 }
 
 void ViewApi::send_feed(const httplib::Request& request, httplib::Response& response) {

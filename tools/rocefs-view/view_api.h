@@ -1,6 +1,6 @@
 // ViewApi: what the page of a live mount asks for, over HTTP.
 //   GET  /api/shape                  nodes and cables
-//   GET  /api/feed?pin=PATH          server-sent events: messages of the feed (feed.h)
+//   GET  /api/feed?pin=PATH          server-sent events: messages of the feed (message.h)
 //   GET  /api/list?path=DIRECTORY    entries of a directory of the mount
 //   GET  /api/file?path=FILE         its text
 //   GET  /api/may-store              whether the token is right
@@ -20,9 +20,6 @@
 #include "tools/watch/mount_files.h"
 
 namespace rocefs {
-
-// Shape of a mount as a JSON object, with the mount's name and whether the page may store.
-Result<std::string> shape_json(const MountFiles& files, bool stores);
 
 // Routes are called on threads of the server.
 class ViewApi {

@@ -13,7 +13,7 @@ using SampleFiles = std::vector<std::pair<std::string, std::string>>;
 
 inline Look sample_look(uint64_t now_ns, const SampleFiles& files, bool virtual_clock = false) {
   Look look;
-  std::vector<Getter::Line> lines;
+  std::vector<Looks::Line> lines;
   for (const auto& [path, text] : files) lines.push_back({path, text});
   LookLines().put(lines, true, look);
   look.now_ns = now_ns;

@@ -1,10 +1,8 @@
 // Rights to look at a mount, and to store, by the page of rocefs-view.
 #include <catch2/catch.hpp>
 
-#include "tools/rocefs-view/feed.h"
 #include "tools/rocefs-view/guard.h"
 #include "tools/rocefs-view/view_options.h"
-#include "tools/watch/getter.h"
 
 using namespace rocefs;
 
@@ -77,31 +75,4 @@ TEST_CASE("rocefs view: --listen takes addresses and ports") {
   CHECK_FALSE(parsed({"--interval", "11s"}));
   CHECK_FALSE(parsed({"extra"}));
   CHECK_FALSE(parsed({"--nothing"}));
-}
-
-TEST_CASE("feed: any octets become a JSON string") {
-  CHECK(json_string("a\"\\\n\x01") == "\"a\\\"\\\\\\n\\u0001\"");
-  CHECK(json_string("\xff") == "\"\xef\xbf\xbd\"");
-}
-
-TEST_CASE("getter: a text as it was before get escaped it") {
-  CHECK(unescaped("one\\ntwo\\\\") == "one\ntwo\\");
-  CHECK(unescaped("\\") == "\\");
-  CHECK(unescaped("").empty());
-}
-
-TEST_CASE("getter: what the stars of a pattern stand for") {
-  CHECK(stars_of("a/*/c/*", "a/b/c/d") == std::vector<std::string_view>{"b", "d"});
-  CHECK(stars_of("a", "a")->empty());
-  CHECK_FALSE(stars_of("a/*", "a"));
-  CHECK_FALSE(stars_of("a/*", "a/b/c"));
-  CHECK_FALSE(stars_of("a/*/c", "a/b/d"));
-}
-
-TEST_CASE("feed: the new lines of a log, also when it has dropped old ones") {
-  CHECK(new_lines("", "one\n") == "one\n");
-  CHECK(new_lines("one\n", "one\ntwo\n") == "two\n");
-  CHECK(new_lines("one\ntwo\n", "two\nthree\n") == "three\n");
-  CHECK(new_lines("one\ntwo\n", "two\n").empty());
-  CHECK(new_lines("one\n", "two\nthree\n") == "two\nthree\n");
 }

@@ -1,15 +1,14 @@
-#include "tools/watch/shape.h"
+#include "tools/picture/shape.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "core/base/text.h"
 #include "core/config/topology.h"
-#include "tools/watch/getter.h"
 
 namespace rocefs {
 namespace {
@@ -29,45 +28,24 @@ struct End {
 
 class Builder {
  public:
-  explicit Builder(const MountFiles& files) : files_(files) {}
-
-  Result<Shape> build() {
-    if (Result<void> added = add_nodes("fabric", Kind::kSwitch); !added) return added.error();
-    if (Result<void> added = add_nodes({}, Kind::kDevice); !added) return added.error();
-    if (Result<void> listed = list_links(); !listed) return listed.error();
-    if (Result<void> added = add_switch_ports(); !added) return added.error();
+  Shape build(NetworkNames names, const std::vector<Looks::Line>& ports) {
+    for (std::string& name : names.switches) node(std::move(name), Kind::kSwitch);
+    for (std::string& name : names.devices) node(std::move(name), Kind::kDevice);
+    for (std::string& name : names.links) links_.insert(std::move(name));
+    add_switch_ports(ports);
     add_direct_cables();
     return std::move(shape_);
   }
 
  private:
-  Result<void> add_nodes(const std::string& directory, Kind kind) {
-    const std::string path =
-        directory.empty() ? "class/infiniband" : std::string(kDebugFiles) + directory;
-    Result<std::vector<MountFiles::Entry>> entries = files_.list(path);
-    if (!entries && entries.error().code == ENOENT) return {};
-    if (!entries) return entries.error();
-    for (MountFiles::Entry& entry : *entries) node(std::move(entry.name), kind);
-    return {};
-  }
-
   size_t node(std::string name, Kind kind) {
     auto [at, added] = numbers_.try_emplace(name, shape_.nodes.size());
     if (added) shape_.nodes.push_back({kind, std::move(name)});
     return at->second;
   }
 
-  Result<void> list_links() {
-    Result<std::vector<MountFiles::Entry>> links = files_.list(std::string(kDebugFiles) + "links");
-    if (!links) return links.error();
-    for (MountFiles::Entry& entry : *links) links_.insert(std::move(entry.name));
-    return {};
-  }
-
-  Result<void> add_switch_ports() {
-    Getter ports(files_, {std::string(kDebugFiles) + "fabric/*/ports/*/link"});
-    if (Result<void> looked = ports.look(); !looked) return looked.error();
-    for (const Getter::Line& line : ports.lines()) {
+  void add_switch_ports(const std::vector<Looks::Line>& ports) {
+    for (const Looks::Line& line : ports) {
       const std::vector<std::string_view> parts = split(line.path, "/");
       const std::string from(parts[4]);
       const auto port = static_cast<unsigned>(std::stoul(std::string(parts[6])));
@@ -87,7 +65,6 @@ class Builder {
       links_.erase(out);
       links_.erase(back);
     }
-    return {};
   }
 
   // Cables without a switch: of two devices, or of a device and an uplink.
@@ -120,7 +97,6 @@ class Builder {
     return std::nullopt;
   }
 
-  const MountFiles& files_;
   Shape shape_;
   std::map<std::string, size_t> numbers_;  // of nodes
   std::set<std::string> links_;            // not yet part of a cable
@@ -128,10 +104,42 @@ class Builder {
   std::map<std::pair<std::string, std::string>, unsigned> parallels_;
 };
 
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::kSwitch:
+      return "switch";
+    case Kind::kDevice:
+      return "device";
+    default:
+      return "uplink";
+  }
+}
+
 }  // namespace
 
-Result<Shape> shape_of(const MountFiles& files) {
-  return Builder(files).build();
+Shape shape_of(NetworkNames names, const std::vector<Looks::Line>& ports) {
+  return Builder().build(std::move(names), ports);
+}
+
+std::string shape_json(const Shape& shape, std::string_view source, bool stores) {
+  using nlohmann::json;
+  json nodes = json::array(), cables = json::array();
+  for (const Shape::Node& node : shape.nodes) {
+    nodes.push_back({{"name", node.name}, {"kind", name_of(node.kind)}});
+  }
+  for (const Shape::Cable& cable : shape.cables) {
+    cables.push_back({{"a", cable.a},
+                      {"b", cable.b},
+                      {"aPort", cable.a_port},
+                      {"bPort", cable.b_port},
+                      {"out", cable.out},
+                      {"back", cable.back}});
+  }
+  const json all = {{"mount", source},
+                    {"stores", stores},
+                    {"nodes", std::move(nodes)},
+                    {"cables", std::move(cables)}};
+  return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace rocefs

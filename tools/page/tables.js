@@ -36,7 +36,8 @@ export class Tables {
     if (!model.flows.length && !model.loads.length) {
       if (!place.querySelector('.empty')) {
         place.replaceChildren(html('p', {class: 'empty'},
-            'No flows. A store to kernel/debug/rocefs/traffic/start begins one.'));
+            model.shape.recording ? 'No flows.' :
+                'No flows. A store to kernel/debug/rocefs/traffic/start begins one.'));
       }
       return;
     }

@@ -3,7 +3,8 @@
 import {bits, count, duration, html, octets, per_second, save} from '/text.js';
 import {kDebug, Model, takeResult} from '/model.js';
 import {Map_} from '/map.js';
-import {Charts, format_of, number_of} from '/charts.js';
+import {addTotals, Charts, format_of, number_of} from '/charts.js';
+import {Player} from '/player.js';
 import {Panel} from '/panel.js';
 import {Tables} from '/tables.js';
 
@@ -107,41 +108,16 @@ function listen() {
   feed.onopen = () => { find('gone').hidden = true; };
 }
 
-// A recording instead of a mount: a slider stands for the feed. Messages tell changes alone, so
-// the way back begins anew.
+// A recording instead of a mount: a slider stands for the feed.
 async function replay() {
   const text = await (await fetch('/api/recording')).text();
   const messages = text.split('\n').slice(0, -1).map(line => JSON.parse(line));
-  const slider = find('moment');
-  let done = 0;
-  const go = to => {
-    if (to < done) {
-      model = new Model(shape);
-      done = 0;
-    }
-    for (; done < to; ++done) {
-      model.apply(messages[done]);
-      charts.take(model);
-    }
-    slider.value = done;
-    if (done) show();
-  };
-  const kPlay = 'play', kStop = 'stop';
-  let timer;
-  const set_playing = plays => {
-    clearInterval(timer);
-    find('play').textContent = plays ? kStop : kPlay;
-    if (!plays) return;
-    if (done === messages.length) go(1);
-    timer = setInterval(() => done < messages.length ? go(done + 1) : set_playing(false), 200);
-  };
   find('replay').hidden = false;
-  slider.max = messages.length;
-  slider.min = messages.length ? 1 : 0;
-  slider.addEventListener('input', () => go(Number(slider.value)));
-  find('play').addEventListener('click', () => set_playing(find('play').textContent === kPlay));
   find('pause').hidden = true;
-  go(messages.length);
+  const player = new Player(messages, shape, {slider: find('moment'), button: find('play')});
+  player.applied = now => charts.take(model = now);
+  player.reached = show;
+  player.go(messages.length);
 }
 
 // Devices came or went.
@@ -243,12 +219,7 @@ async function start() {
   charts = new Charts(find('charts'));
   tables = new Tables(find('tables'));
   panel = new Panel(find('panel'), mount);
-  const total = key => one => one.looks > 1 ? one.totals[key] : NaN;
-  charts.add('sent by devices', total('rate'), bits, true);
-  charts.add('deepest queue', total('deepest'), octets, true);
-  charts.add('marks', total('marks'), per_second, true);
-  charts.add('drops', total('drops'), per_second, true);
-  charts.add('paused priorities', total('paused'), count, true);
+  addTotals(charts);
   draw_map();
   wire();
   panel.show_root();

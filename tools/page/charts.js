@@ -3,6 +3,7 @@
 
 import {bits, count, duration, html, octets, per_second, svg} from '/text.js';
 import {parseDuration, parseRate, parseSize} from '/model.js';
+import {curve, nearest, scaleOf, thinned} from '/plot.js';
 
 const kPoints = 20000;
 const kHeight = 52, kLeft = 150, kRight = 12;
@@ -13,6 +14,7 @@ export class Charts {
     this.series = [];
     this.span = 10e9;   // shown, ns; Infinity: all
     this.end = null;    // null: the present
+    this.moment = null; // where the cursor is if nothing is pointed at; null: at the present
     this.stores = [];
     const zoom = (text, title, act) => html('button', {title, click: act}, text);
     this.range = html('span', {class: 'range'});
@@ -32,7 +34,7 @@ export class Charts {
     const picture = svg('svg', {class: 'chart', role: 'img', tabindex: 0,
       keydown: event => this.#step(event, one)});
     const latest = html('output', {});
-    const row = html('figure', {'data-series': name},
+    const row = html('figure', {class: 'series-row', 'data-series': name},
         html('figcaption', {title: name}, html('span', {}, short(name)), latest,
             fixed ? null : html('button', {title: 'no longer show ' + name,
               click: () => this.remove(name)}, '✕')),
@@ -59,10 +61,10 @@ export class Charts {
     for (const one of this.series) {
       const value = one.read(model);
       const points = one.points;
-      if (points.length && model.now < points[points.length - 1].t) points.length = 0;  // time went back
+      if (points.length && model.now < points[points.length - 1].x) points.length = 0;  // time went back
       const last = points[points.length - 1];
-      if (last && last.t === model.now) last.v = value;
-      else points.push({t: model.now, v: value});
+      if (last && last.x === model.now) last.y = value;
+      else points.push({x: model.now, y: value});
       if (points.length > kPoints) points.splice(0, kPoints / 10);
     }
   }
@@ -95,7 +97,7 @@ export class Charts {
     const last = one.points.length - 1;
     const from = this.at == null ? last + (way < 0 ? 1 : 0) :
         one.points.indexOf(nearest(one.points, this.at));
-    this.at = one.points[Math.min(Math.max(from + way, 0), last)].t;
+    this.at = one.points[Math.min(Math.max(from + way, 0), last)].x;
     this.draw();
   }
   #point(event, one) {
@@ -109,8 +111,8 @@ export class Charts {
     let begin = Infinity, end = -Infinity;
     for (const {points} of this.series) {
       if (!points.length) continue;
-      begin = Math.min(begin, points[0].t);
-      end = Math.max(end, points[points.length - 1].t);
+      begin = Math.min(begin, points[0].x);
+      end = Math.max(end, points[points.length - 1].x);
     }
     return begin <= end ? {begin, end} : {begin: 0, end: 0};
   }
@@ -129,13 +131,13 @@ export class Charts {
   #draw_one(one) {
     const width = this.body.clientWidth || 600, right = width - kRight;
     // The points beside those that are shown end at the edges.
-    const x = t => Math.min(Math.max(kLeft + (t - this.begin) / (this.until - this.begin) *
-        (right - kLeft), kLeft), right);
+    const along = scaleOf('linear', [this.begin, this.until], kLeft, right);
+    const x = t => Math.min(Math.max(along(t), kLeft), right);
     const shown = visible(one.points, this.begin, this.until);
     let top = 0;
-    for (const {v} of shown) if (v > top) top = v;
+    for (const point of shown) if (point.y > top) top = point.y;
     top ||= 1;
-    const y = v => kHeight - 6 - v / top * (kHeight - 16);
+    const y = scaleOf('linear', [0, top], kHeight - 6, 10);
     const parts = [svg('text', {x: kLeft - 6, y: 14, class: 'axis'}, one.format(top)),
       svg('text', {x: kLeft - 6, y: kHeight - 5, class: 'axis'}, one.format(0)),
       svg('line', {x1: kLeft, x2: right, y1: y(0), y2: y(0), class: 'base'})];
@@ -144,18 +146,19 @@ export class Charts {
       parts.push(svg('line', {x1: x(store.at), x2: x(store.at), y1: 4, y2: y(0), class: 'store'},
           svg('title', {}, store.text)));
     }
-    parts.push(svg('path', {d: path(thinned(shown, right - kLeft), x, y), class: 'curve'}));
+    parts.push(svg('path', {d: curve(thinned(shown, right - kLeft), x, y, true), class: 'curve'}));
     let at = shown[shown.length - 1];
-    if (this.at != null) {
-      at = nearest(shown, this.at);
-      if (at) parts.push(svg('line', {x1: x(at.t), x2: x(at.t), y1: 4, y2: y(0), class: 'cursor'}));
+    const cursor = this.at ?? this.moment;
+    if (cursor != null) {
+      at = nearest(shown, cursor);
+      if (at) parts.push(svg('line', {x1: x(at.x), x2: x(at.x), y1: 4, y2: y(0), class: 'cursor'}));
     }
-    one.latest.textContent = at && !Number.isNaN(at.v) ? one.format(at.v) : '–';
+    one.latest.textContent = at && !Number.isNaN(at.y) ? one.format(at.y) : '–';
     one.picture.setAttribute('viewBox', `0 0 ${width} ${kHeight}`);
     one.picture.setAttribute('height', kHeight);
-    const store = at && this.stores.filter(known => known.at <= at.t).pop();
+    const store = at && this.stores.filter(known => known.at <= at.x).pop();
     one.picture.setAttribute('aria-label', `${one.name}: ${one.latest.textContent}` +
-        (at ? ` at ${duration(at.t)}` : '') + (store ? `, last store ${store.text}` : ''));
+        (at ? ` at ${duration(at.x)}` : '') + (store ? `, last store ${store.text}` : ''));
     one.picture.replaceChildren(...parts);
   }
 
@@ -163,9 +166,9 @@ export class Charts {
   csv() {
     const times = new Map();
     this.series.forEach((one, column) => {
-      for (const {t, v} of one.points) {
-        if (!times.has(t)) times.set(t, new Array(this.series.length).fill(''));
-        if (!Number.isNaN(v)) times.get(t)[column] = v;
+      for (const {x, y} of one.points) {
+        if (!times.has(x)) times.set(x, new Array(this.series.length).fill(''));
+        if (!Number.isNaN(y)) times.get(x)[column] = y;
       }
     });
     const quoted = text => /[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
@@ -177,6 +180,16 @@ export class Charts {
   }
 }
 
+// The series of the whole network.
+export function addTotals(charts) {
+  const total = key => one => one.looks > 1 ? one.totals[key] : NaN;
+  charts.add('sent by devices', total('rate'), bits, true);
+  charts.add('deepest queue', total('deepest'), octets, true);
+  charts.add('marks', total('marks'), per_second, true);
+  charts.add('drops', total('drops'), per_second, true);
+  charts.add('paused priorities', total('paused'), count, true);
+}
+
 function short(name) {
   const parts = name.split('/');
   return parts.length < 4 ? name : '…/' + parts.slice(-3).join('/');
@@ -185,49 +198,9 @@ function short(name) {
 // Points from begin to end, and one more at each side.
 function visible(points, begin, end) {
   let from = 0, to = points.length;
-  while (from + 1 < to && points[from + 1].t < begin) ++from;
-  while (to - 1 > from && points[to - 2].t > end) --to;
+  while (from + 1 < to && points[from + 1].x < begin) ++from;
+  while (to - 1 > from && points[to - 2].x > end) --to;
   return points.slice(from, to);
-}
-
-// Least and greatest point of each pixel column.
-function thinned(points, width) {
-  if (points.length <= 2 * width) return points;
-  const step = points.length / width, out = [];
-  for (let i = 0; i < width; ++i) {
-    const part = points.slice(Math.floor(i * step), Math.floor((i + 1) * step));
-    let low = part[0], high = part[0];
-    for (const point of part) {
-      if (point.v < low.v) low = point;
-      if (point.v > high.v) high = point;
-    }
-    out.push(...(low.t < high.t ? [low, high] : low === high ? [low] : [high, low]));
-  }
-  return out;
-}
-
-// Steps: a value stays until the next look.
-function path(points, x, y) {
-  let d = '', gap = true, last = 0;
-  for (const {t, v} of points) {
-    if (Number.isNaN(v)) {
-      gap = true;
-      continue;
-    }
-    d += gap ? `M${x(t).toFixed(1)},${y(v).toFixed(1)}` :
-        `H${x(t).toFixed(1)}` + (v === last ? '' : `V${y(v).toFixed(1)}`);
-    gap = false;
-    last = v;
-  }
-  return d;
-}
-
-function nearest(points, t) {
-  let best = null;
-  for (const point of points) {
-    if (!best || Math.abs(point.t - t) < Math.abs(best.t - t)) best = point;
-  }
-  return best;
 }
 
 // The number in a file's text, in the unit of format_of(); NaN if it is none.

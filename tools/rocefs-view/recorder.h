@@ -1,5 +1,5 @@
-// Recording: what the page is told of a mount, in a file: a line {"shape": …} (shape_json()), then
-// the messages of the feed, one a line, as JSON. The page can play it later.
+// Recorder: what the page is told of a mount, in a file (tools/picture/recording.h). The page can
+// play it later.
 #pragma once
 
 #include <atomic>

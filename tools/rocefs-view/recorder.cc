@@ -1,4 +1,4 @@
-#include "tools/rocefs-view/recording.h"
+#include "tools/rocefs-view/recorder.h"
 
 #include <fcntl.h>
 #include <httplib.h>
@@ -8,7 +8,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <nlohmann/json.hpp>
+
+#include "tools/picture/recording.h"
 
 namespace rocefs {
 namespace {
@@ -48,7 +49,7 @@ Result<std::unique_ptr<Recorder>> Recorder::begin(const std::string& name, const
                                                   Feed& feed) {
   Fd file(::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file) return file_error(name);
-  if (!write_all(file.get(), "{\"shape\":" + shape + "}\n")) return file_error(name);
+  if (!write_all(file.get(), recording_head(shape) + "\n")) return file_error(name);
   return std::unique_ptr<Recorder>(new Recorder(name, std::move(file), feed));
 }
 
@@ -72,16 +73,11 @@ Result<void> add_replay(PageServer& server, const std::string& name) {
   if (!S_ISREG(status.st_mode)) return errorf(EINVAL, "{}: not a file", name);
   Result<std::string> line = first_line(file->get(), name);
   if (!line) return line.error();
-  nlohmann::json first = nlohmann::json::parse(*line, nullptr, false);
-  if (!first.is_object() || !first["shape"].is_object() || !first["shape"]["nodes"].is_array() ||
-      !first["shape"]["cables"].is_array()) {
-    return errorf(EINVAL, "{}: no recording of rocefs view", name);
-  }
-  first["shape"]["recording"] = name;
-  const auto replace = nlohmann::json::error_handler_t::replace;
-  std::string shape = first["shape"].dump(-1, ' ', false, replace);
-  server.http().Get("/api/shape", [shape = std::move(shape)](const httplib::Request&,
-                                                             httplib::Response& response) {
+  std::optional<std::string> shape = shape_in(*line);
+  if (!shape) return errorf(EINVAL, "{}: no recording of rocefs view", name);
+  shape->insert(1, fmt::format("\"recording\":{},", json_string(name)));
+  server.http().Get("/api/shape", [shape = std::move(*shape)](const httplib::Request&,
+                                                              httplib::Response& response) {
     response.set_content(shape, kJsonType);
   });
   server.http().Get("/api/may-store", [](const httplib::Request&, httplib::Response& response) {

@@ -1,4 +1,5 @@
-// Page: the files that the browser gets, which are part of the program.
+// Page: what a browser gets, part of the program: the page of `rocefs view`, and the drawing code
+// that it shares with a simulation's report.
 #pragma once
 
 #include <string_view>

@@ -26,7 +26,7 @@ function made(node, attributes, children) {
       node.setAttribute(name, value === true ? '' : value);
     }
   }
-  node.append(...children.flat().filter(child => child !== null && child !== undefined));
+  node.append(...children.flat(Infinity).filter(child => child !== null && child !== undefined));
   return node;
 }
 export const html = (tag, attributes, ...children) =>
