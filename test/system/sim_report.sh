@@ -20,23 +20,30 @@ Queue before h0 = queue
 Both = queue h0
 [knobs]
 kernel/debug/rocefs/links/h2-sw_0/loss = 0.002
+kernel/debug/rocefs/fabric/sw_0/ecn/kmax = 8M
+kernel/debug/rocefs/fabric/sw_0/ecn/kmin = 4M
 [variant near]
 [variant far]
 kernel/debug/rocefs/links/h{1..2}-sw_0/delay = 10us
 INI
 "$ROCEFS" sim "$dir/page.ini" --out "$dir/one" >"$dir/one.txt" 2>"$dir/one.err" || fail "$(cat "$dir/one.err")"
 "$ROCEFS" sim "$dir/page.ini" --out "$dir/again" >/dev/null 2>&1
-"$ROCEFS" sim --seeds 1..3 "$dir/page.ini" --out "$dir/sweep" >"$dir/sweep.txt" 2>"$dir/sweep.err" || fail "$(cat "$dir/sweep.err")"
+"$ROCEFS" sim "$dir/page.ini" --out "$dir/seen" --view >/dev/null 2>"$dir/seen.err" || fail "$(cat "$dir/seen.err")"
+"$ROCEFS" sim "$dir/page.ini" --out "$dir/seen_again" --view >/dev/null 2>&1
+"$ROCEFS" sim --view --seeds 1..3 "$dir/page.ini" --out "$dir/sweep" >"$dir/sweep.txt" 2>"$dir/sweep.err" || fail "$(cat "$dir/sweep.err")"
 page=$dir/one/report.html
 # dom FILE: the document after its scripts have run.
 dom() {
   HOME=$dir timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$dir/profile" --dump-dom "file://$(realpath "$1")" 2>"$dir/browser.err" ||
     fail "$browser: $(tail -n 5 "$dir/browser.err")"
 }
+drawn() { sed '/<script/,$d' "$1"; }
 curves() { grep -oE '<path class="curve"[^>]*>' "$1"; }
 
 test_case "the page names its source, and the same run gives the same page"
 cmp "$page" "$dir/again/report.html" || fail "another page"
+cmp "$dir/seen/report.html" "$dir/seen_again/report.html" || fail "another page with recordings"
+for one in near far; do cmp "$dir/seen/view-$one.jsonl" "$dir/seen_again/view-$one.jsonl" || fail "another recording of $one"; done
 hash=$(sed -n '1s/.*configuration //p' "$dir/one.txt")
 grep -qF "page.ini, seed 1, configuration $hash" "$page" || fail "no origin"
 grep -qF "page.ini, seeds 1..3, configuration $hash" "$dir/sweep/report.html" || fail "no origin of the sweep"
@@ -45,7 +52,7 @@ grep -qF '<h1>5 &lt; 6 &amp; &lt;/script&gt; &quot;quoted&quot;</h1>' "$page" ||
 
 test_case "the page loads nothing"
 grep -qF "default-src 'none'" "$page" || fail "no policy"
-expect "" "$(grep -oE '(src|href)="?[^" >]*|@import|url\((http|//)[^)]*|https?://[^ "'"'"']*' "$page" | grep -v '^http://www.w3.org/2000/svg' | xargs)" "what it refers to"
+for page in "$dir/one/report.html" "$dir/seen/report.html"; do expect "" "$(grep -oE '(src|href)="?[^" >]*|@import|url\((http|//)[^)]*|https?://[^ "'"'"']*' "$page" | grep -v '^http://www.w3.org/2000/svg' | xargs)" "what it refers to"; done
 
 test_case "the tables are there without scripts"
 expect 2 "$(grep -cE '^<tr><td>(near|far)</td><td>1</td><td>flows done</td>.*<td>6 done</td>' "$page")" "the runs"
@@ -66,8 +73,8 @@ dom "$page" >"$dir/dom"
 # CDF, two by size, a panel of one sample and one of two: 2 variants each.
 expect 12 "$(curves "$dir/dom" | wc -l)" "curves"
 expect "6 6" "$(curves "$dir/dom" | grep -c 'data-variant="near"') $(curves "$dir/dom" | grep -c 'data-variant="far"')" "by variant"
-expect 0 "$(curves "$dir/dom" | grep -cvE ' d="M[0-9.]+ [0-9.]+([LHV][0-9. ]+)+"')" "curves that are not drawn: $(curves "$dir/dom")"
-grep -q NaN "$dir/dom" && fail "NaN: $(grep -o '.\{50\}NaN' "$dir/dom" | head -n 3)"
+expect 0 "$(curves "$dir/dom" | grep -cvE ' d="M[0-9.]+,[0-9.]+([LHV][0-9.,]+)+"')" "curves that are not drawn: $(curves "$dir/dom")"
+drawn "$dir/dom" | grep -q 'NaN' && fail "NaN: $(drawn "$dir/dom" | grep -o '.\{50\}NaN' | head -n 3)"
 dom "$dir/sweep/report.html" >"$dir/dom_sweep"
 expect 12 "$(curves "$dir/dom_sweep" | wc -l)" "curves of the sweep"
 
@@ -79,3 +86,64 @@ expect 6 "$(diff <(curves "$dir/dom") <(curves "$dir/dom_zoomed") | grep -c '^<'
 sed 's|</body>|<script>document.querySelector("#legend input").click()</script></body>|' "$page" >"$dir/hidden.html"
 dom "$dir/hidden.html" >"$dir/dom_hidden"
 expect "0 6" "$(curves "$dir/dom_hidden" | grep -c 'data-variant="near"') $(curves "$dir/dom_hidden" | grep -c 'data-variant="far"')" "curves"
+
+test_case "--view: a recording has the counters of the run, look by look, and changes nothing else"
+for file in flows.csv links.csv series.csv summary.json; do cmp "$dir/one/$file" "$dir/seen/$file" || fail "$file"; done
+"$ROCEFS" sim "$dir/page.ini" --view 2>"$dir/said" >/dev/null && fail "--view without --out"
+grep -qF -- "--view requires --out" "$dir/said" || fail "$(cat "$dir/said")"
+for one in near far; do
+  python3 - "$dir/seen/view-$one.jsonl" "$dir/seen/links.csv" "$one" 10000 <<'PY' || fail "the recording of $one"
+import csv, json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+shape = lines[0]['shape']
+assert [node['kind'] for node in shape['nodes']] == ['switch'] + ['device'] * 3, shape
+assert len(shape['cables']) == 3
+times, files = [], {}
+for message in lines[1:]:
+    for group in message['groups']:
+        if 'paths' in group:
+            paths, values = group['paths'], group['values']
+            files[group['g']] = paths, values
+        else:
+            values = files[group['g']][1]
+            for at, text in zip(group['c'][::2], group['c'][1::2]):
+                assert values[at] != text
+                values[at] = text
+    times.append(int(files[0][1][0]))
+# A look at each 10 us, and one at the end.
+assert times[:-1] == list(range(0, times[-1], int(sys.argv[4]))), times
+last = dict(zip(*files[0]))
+rows = [row for row in csv.DictReader(line for line in open(sys.argv[2]) if line[0] != '#') if row['variant'] == sys.argv[3]]
+assert len(rows) == 6
+for row in rows:
+    assert int(last['kernel/debug/rocefs/links/%s/bytes' % row['link']]) == int(row['bytes']), row
+flows = dict(zip(*files[1]))
+assert [flows['kernel/debug/rocefs/traffic/%s/state' % name] for name in ('small1', 'large3')] == ['done', 'done']
+stores = [line for message in lines[1:] for line in message.get('stores', [])]
+assert any(line.startswith('@2000 kernel/debug/rocefs/traffic/start=') and 'small2' in line for line in stores), stores
+assert any('ecn/kmin' in line for message in lines[1:] for line in message.get('dmesg', []))
+PY
+done
+
+test_case "--view: a recording that cannot be written is named, and the results are there"
+mkdir -p "$dir/full/view-near.jsonl"
+"$ROCEFS" sim "$dir/page.ini" --out "$dir/full" --view >"$dir/full.txt" 2>"$dir/said" && fail "status 0"
+grep -qF "view-near.jsonl: Is a directory" "$dir/said" || fail "$(cat "$dir/said")"
+cmp "$dir/full/flows.csv" "$dir/one/flows.csv" || fail "the flows"
+cmp "$dir/full/view-far.jsonl" "$dir/seen/view-far.jsonl" || fail "the other recording"
+grep -qF "view-near.jsonl is too large for this page" "$dir/full/report.html" && fail "a recording that is not there is called too large"
+
+test_case "the page draws the network of each recording"
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "no chromium here"
+dom "$dir/seen/report.html" >"$dir/dom_seen"
+expect 4 "$(grep -oE '<g class="node [a-z ]*"' "$dir/dom_seen" | wc -l)" "nodes"
+expect 6 "$(grep -oE '<line [^>]*class="cable' "$dir/dom_seen" | wc -l)" "half lines of cables"
+expect 12 "$(curves "$dir/dom_seen" | grep -c data-variant)" "curves of the figures"
+grep -qE 'aria-label="switch sw_0: [0-9.]+ (B|KB|MB) of' "$dir/dom_seen" || fail "the switch"
+expect "near far" "$(grep -oE '<option value="[01]">[a-z]*' "$dir/dom_seen" | cut -d'>' -f2 | xargs)" "the choice"
+drawn "$dir/dom_seen" | grep -q 'NaN' && fail "NaN: $(drawn "$dir/dom_seen" | grep -o '.\{50\}NaN' | head -n 3)"
+sed 's|</body>|<script>document.querySelector("\.network .node.device").dispatchEvent(new Event("click"))</script></body>|' "$dir/seen/report.html" >"$dir/selected.html"
+dom "$dir/selected.html" >"$dir/dom_selected"
+grep -qE '<th scope="row">h0-sw_0</th><td>[0-9.]+ [kMG]?b/s' "$dir/dom_selected" || fail "facts: $(grep -o '<div class="facts">.\{300\}' "$dir/dom_selected")"
+dom "$dir/sweep/report.html" | grep -oE '<option value="[01]">[a-z]*' | cut -d'>' -f2 | xargs >"$dir/choices"
+expect "near far" "$(cat "$dir/choices")" "the sweep's recordings"

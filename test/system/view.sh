@@ -61,6 +61,7 @@ grep -q "Address already in use; --listen 127.0.0.1:0" "$dir/said" || fail "$(ca
 test_case "a stream has all files first, then what has changed"
 mount_one "$dir/star.ini"
 serve "$mnt"
+: >"$dir/messages"
 feed 2 >"$dir/messages" &
 "$ROCEFS" wait --timeout 20 "$dir/messages!=" || fail "no message"
 echo 0.25 >"$mnt/$loss"
@@ -169,6 +170,7 @@ expect 0 $status "status"
 test_case "the page keeps no mount: it can be unmounted, the streams say so, the server and the daemon end"
 mount_one "$dir/star.ini"
 serve "$mnt"
+: >"$dir/messages"
 { feed 60 || true; } >"$dir/messages" &
 "$ROCEFS" wait --timeout 20 "$dir/messages!=" || fail "no message"
 fusermount3 -u "$mnt" || fail "busy"
@@ -182,6 +184,7 @@ await gone
 test_case "a worker that is killed: the streams go on"
 mount_one "$dir/star.ini"
 serve "$mnt"
+: >"$dir/messages"
 feed 30 >"$dir/messages" &
 "$ROCEFS" wait --timeout 20 "$dir/messages!=" || fail "no message"
 kill_worker
@@ -398,6 +401,46 @@ browser wait "document.body.dataset.looks > $before + 3"
 expect true "$(browser js "return heading.isConnected")" "the button"
 browser js "heading.click()" >/dev/null
 expect "f3 f2 f1" "$(browser js "return [...document.querySelectorAll('#flows tbody tr')].map(row => row.firstChild.textContent).join(' ')")" "order"
+
+test_case "browser: a simulation is played"
+cat >"$dir/sim.ini" <<'INI'
+[topology]
+kind = leaf-spine
+hosts = 64
+leaves = 8
+spines = 4
+rate = 100G
+[load web]
+pattern = incast
+senders = 16
+to = h0
+size = 64K
+interval = 100us
+until = 300us
+[sample]
+interval = 20us
+INI
+"$ROCEFS" sim "$dir/sim.ini" --out "$dir/sim" --view >/dev/null 2>"$dir/said" || fail "$(cat "$dir/said")"
+"$view" --replay "$dir/sim/view.jsonl" --listen 127.0.0.1:0 >"$dir/served" 2>&1 &
+server=$!
+at_end end_server
+serves() { grep -q "^http://" "$dir/served"; }
+await serves
+at_end browser stop
+browser start 1400x900
+browser open "$(cut -d' ' -f1 "$dir/served")"
+browser wait 'document.body.dataset.looks > 10'
+expect 76 "$(browser js "return document.querySelectorAll('#map .node').length")" "nodes"
+browser js "document.getElementById('moment').focus()" >/dev/null
+browser keys '{Home}'
+for ((i = 0; i < 50; ++i)); do
+  [ "$(browser js "return document.getElementById('clock').textContent")" != "virtual clock, 40.0 µs" ] || break
+  browser keys '{Right}'
+done
+browser wait "document.getElementById('clock').textContent == 'virtual clock, 40.0 µs'"
+total 'deepest queue' | grep -q '[KM]B$' || fail "the queue: $(total 'deepest queue')"
+browser shot "$shots/simulation.png"
+no_errors
 
 test_case "browser: nothing is asked of another machine"
 page "$dir/star.ini"

@@ -7,7 +7,9 @@
 
 #include "core/base/text.h"
 #include "core/base/units.h"
-#include "tools/rocefs/sim/report_page.h"
+#include "tools/page/bundle.h"
+#include "tools/page/page.h"
+#include "tools/picture/recording.h"
 #include "tools/rocefs/sim/text_table.h"
 
 namespace rocefs {
@@ -16,6 +18,8 @@ namespace {
 // Most points of all curves over time: a page of a few MiB.
 constexpr size_t kAllPoints = 200'000, kMinPoints = 200, kMaxPoints = 4000;
 constexpr size_t kCdfCurvePoints = 400;
+// Octets of all recordings in the page, and of a file that is read for it.
+constexpr size_t kAllRecordings = 8 << 20, kMaxRecordingFile = 256 << 20;
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -71,6 +75,15 @@ SummaryJson curve_json(const Curve& points) {
   return json;
 }
 
+// Content of a recording; nothing if the file is not there, or too large.
+std::optional<std::string> recording_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  if (!file || file.tellg() > static_cast<std::streamoff>(kMaxRecordingFile)) return std::nullopt;
+  std::string text(static_cast<size_t>(file.tellg()), '\0');
+  file.seekg(0).read(text.data(), static_cast<std::streamsize>(text.size()));
+  return file ? std::optional(std::move(text)) : std::nullopt;
+}
+
 // Share of flows of all runs together, each run counting the same.
 Curve pooled_cdf(const std::vector<const RunSummary*>& runs) {
   std::vector<std::pair<double, double>> steps;  // value, growth of the share
@@ -100,6 +113,7 @@ class Page {
  public:
   explicit Page(const HtmlReport& report) : report_(report), means_(means_of(report.runs)) {
     for (const RunSummary& run : report.runs) longest_ = std::max(longest_, run.virtual_time);
+    take_recordings();
     std::tie(unit_ns_, unit_) = longest_ < 2 * kMillisecond ? std::pair(1e3, "us")
                                 : longest_ < 2 * kSecond    ? std::pair(1e6, "ms")
                                                             : std::pair(1e9, "s");
@@ -111,21 +125,22 @@ class Page {
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
         "'unsafe-inline'; script-src 'unsafe-inline'\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n",
-        escaped(report_.title), kReportStyle);
+        "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n",
+        escaped(report_.title), page_file("/drawing.css")->content,
+        page_file("/report.css")->content);
     text += fmt::format("<h1>{}</h1>\n<p class=\"faint\">{}</p>\n", escaped(report_.title),
                         escaped(report_.origin));
     text += partial() + "<div class=\"legend\" id=\"legend\"></div>\n";
     text +=
         "<noscript><p class=\"warn\">The curves need JavaScript; the tables do "
         "not.</p></noscript>\n";
-    text += flows() + over_time() + runs() + queues() + notes();
+    text += flows() + over_time() + network() + runs() + queues() + notes();
     text += fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n", escaped(file_name()),
                         escaped(report_.config.text));
     return text + fmt::format(
                       "<script type=\"application/json\" id=\"data\">{}</script>\n"
                       "<script>{}</script>\n</body>\n</html>\n",
-                      data(), kReportScript);
+                      data(), bundle("/report.js"));
   }
 
  private:
@@ -150,7 +165,7 @@ class Page {
   }
 
   std::string flows() const {
-    std::string text = "<h2>Flows</h2>\n<div class=\"charts\" id=\"flows\"></div>\n";
+    std::string text = "<h2>Flows</h2>\n<div class=\"figures\" id=\"flows\"></div>\n";
     text += figures("Slowdown (FCT / ideal FCT)", &SizeMeans::slowdown,
                     [](double value) { return fmt::format("{:.2f}", value); });
     return text + figures("FCT", &SizeMeans::fct_ns, rounded_time);
@@ -194,7 +209,42 @@ class Page {
     return text +
            "; series.csv has all.</p>\n<p><button id=\"zoom-in\">Zoom in</button> <button "
            "id=\"zoom-out\">Zoom out</button> <button id=\"zoom-all\">Whole run</button></p>\n"
-           "<div class=\"charts\" id=\"series\"></div>\n";
+           "<div class=\"figures\" id=\"series\"></div>\n";
+  }
+
+  // The picture of the network over time.
+  std::string network() const {
+    if (report_.recordings.empty()) return {};
+    std::string text = "<h2>The network over time</h2>\n";
+    if (!networks_.empty()) {
+      text +=
+          "<p class=\"faint\">A cable's colour is the load since the moment before; the slider "
+          "chooses the moment, a click a switch or a device.</p>\n"
+          "<div class=\"network\" id=\"network\"></div>\n";
+    }
+    for (const std::string& file : too_large_) {
+      text += fmt::format(
+          "<p class=\"faint\">{0} is too large for this page: <code>rocefs view --replay "
+          "{0}</code> plays it.</p>\n",
+          escaped(file));
+    }
+    return text;
+  }
+
+  // Recordings that fit become JSON: they stand as text in that of data().
+  void take_recordings() {
+    for (const ReportRecording& one : report_.recordings) {
+      std::optional<std::string> text = recording_text(one.path);
+      std::optional<Recording> recording = text ? Recording::parse(*text) : std::nullopt;
+      if (!recording || !recording->shorten(kAllRecordings / report_.recordings.size())) {
+        too_large_.push_back(one.path.substr(one.path.rfind('/') + 1));
+        continue;
+      }
+      if (!networks_.empty()) networks_ += ',';
+      networks_ += fmt::format("{{\"name\":{},\"shape\":{},\"messages\":[{}]}}",
+                               SummaryJson(one.variant).dump(), recording->shape,
+                               fmt::join(recording->messages, ","));
+    }
   }
 
   std::string runs() const {
@@ -288,13 +338,19 @@ class Page {
     json["sizes"] = sizes();
     json["panels"] = panels();
     json["series"] = series();
-    // No tag and no comment may begin in the text of a script element.
     std::string text = json.dump(-1, ' ', false, SummaryJson::error_handler_t::replace);
-    constexpr std::string_view kEscaped = "\\u003c";
-    for (size_t at = 0; (at = text.find('<', at)) != text.npos; at += kEscaped.size()) {
-      text.replace(at, 1, kEscaped);
+    text.pop_back();
+    text += ",\"networks\":[" + networks_ + "]}";
+    // No tag and no comment may begin in the text of a script element.
+    std::string safe;
+    for (char c : text) {
+      if (c == '<') {
+        safe += "\\u003c";
+      } else {
+        safe += c;
+      }
     }
-    return text;
+    return safe;
   }
 
   SummaryJson cdfs() const {
@@ -376,6 +432,8 @@ class Page {
   TimeNs longest_ = 0;
   double unit_ns_ = 1;
   const char* unit_ = "";
+  std::string networks_;                // elements of a JSON array
+  std::vector<std::string> too_large_;  // names of files
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // HTML report: one page that needs no network: tables, curves of the variants over each other, the
-// file and the seeds.
+// picture of the network over time, the file and the seeds. Scripts and styles: tools/page.
 #pragma once
 
 #include <string>
@@ -18,12 +18,19 @@ struct ReportSeries {
   std::vector<Sample> samples;
 };
 
+// A recording of a run, for the picture of the network.
+struct ReportRecording {
+  std::string variant;
+  std::string path;  // of the file
+};
+
 struct HtmlReport {
   const Config& config;
   std::string title, origin;
   const std::vector<RunSummary>& runs;
-  std::vector<std::string> missing;  // runs of a sweep that are not there
-  std::vector<ReportSeries> series;  // one of each variant
+  std::vector<std::string> missing;         // runs of a sweep that are not there
+  std::vector<ReportSeries> series;         // one of each variant
+  std::vector<ReportRecording> recordings;  // likewise, as far as there are any
 
   // The same input gives the same text.
   std::string text() const;

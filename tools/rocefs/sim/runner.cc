@@ -40,9 +40,10 @@ bool complete(const Config& config, const RunResult& run) {
   return good;
 }
 
-std::string capture_path(const Config& config, const std::string& out, const std::string& variant) {
-  if (!config.scenario.capture || out.empty()) return {};
-  return out + "/packets" + (variant.empty() ? "" : "-" + variant) + ".pcapng";
+// NAME.EXTENSION, or NAME-VARIANT.EXTENSION.
+std::string path_of(const std::string& out, std::string_view name, const std::string& variant,
+                    std::string_view extension) {
+  return fmt::format("{}/{}{}{}.{}", out, name, variant.empty() ? "" : "-", variant, extension);
 }
 
 // Prints why a run failed, and the last lines of its log.
@@ -109,7 +110,13 @@ class Runner {
     std::string title = report_.title() + (variant.empty() ? "" : ", " + variant);
     ProgressLine line(title, config_.scenario.until);
     Simulation::RunOptions wanted;
-    wanted.capture = capture_path(config_, options_.out, variant);
+    if (config_.scenario.capture && !options_.out.empty()) {
+      wanted.capture = path_of(options_.out, "packets", variant, "pcapng");
+    }
+    if (options_.view) {
+      wanted.view = view_path(options_.out, variant);
+      wanted.view_title = title;
+    }
     wanted.flows = flows_ ? &*flows_ : nullptr;
     wanted.queues = !options_.out.empty();
     wanted.progress = [&](const RunProgress& progress) { line.show(progress); };
@@ -128,6 +135,7 @@ class Runner {
     }
     if (!complete(config_, run)) note(1);
     if (run.failure) note(print_run_failure(run));
+    note(run.recorded);
   }
 
   void not_run(const Scenario::Variant* variant) {
@@ -154,10 +162,11 @@ class Runner {
   }
   std::string page() const {
     std::vector<RunSummary> runs;
-    HtmlReport page{config_, report_.title(), report_.origin(), runs, {}, {}};
+    HtmlReport page{config_, report_.title(), report_.origin(), runs, {}, {}, {}};
     for (const RunResult& run : report_.runs) {
       runs.push_back(RunSummary::of(run, options_.seed));
       page.series.push_back({run.variant, options_.seed, run.samples});
+      if (!run.recording.empty()) page.recordings.push_back({run.variant, run.recording});
     }
     page.missing = not_run_;
     return page.text();
@@ -209,6 +218,10 @@ class Runner {
 };
 
 }  // namespace
+
+std::string view_path(const std::string& out, const std::string& variant) {
+  return path_of(out, "view", variant, "jsonl");
+}
 
 int run_variants(const Config& config, const std::vector<const Scenario::Variant*>& variants,
                  const RunnerOptions& options) {

@@ -60,7 +60,7 @@ Result<void> Sampler::add(Tree& tree, const Scenario::Line& line) {
 }
 
 TimeNs Sampler::due(TimeNs now) const {
-  if (columns_.empty()) return kNever;
+  if (columns_.empty() && !always_) return kNever;
   return (now + interval_ - 1) / interval_ * interval_;
 }
 

@@ -28,8 +28,11 @@ class Sampler {
   // Adds a column. EINVAL for a malformed line, and for a file that is not there and may not come
   // later, as those of flows, faults and queue pairs may.
   Result<void> add(Tree& tree, const Scenario::Line& line);
-  // First time from `now` on at which a sample is due; kNever without a column.
+  // First time from `now` on at which a look is due; kNever if nothing is looked at.
   TimeNs due(TimeNs now) const;
+  bool empty() const { return columns_.empty(); }
+  // The whole network is looked at, too: due() is never kNever.
+  void look_always() { always_ = true; }
   Sample take(TimeNs now, const Read& read);
 
  private:
@@ -44,6 +47,7 @@ class Sampler {
 
   const TimeNs interval_;
   std::vector<Column> columns_;
+  bool always_ = false;
 };
 
 }  // namespace rocefs

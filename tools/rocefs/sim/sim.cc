@@ -55,8 +55,8 @@ int run_sweep(const Config& config, const SimOptions& options, const std::string
     return print_failure({kUsageError, claimed.error().reason});
   }
   StopRequest stop;
-  SweepEnd end =
-      run_sweep(plan, {out, options.jobs, options.resume, options.flows, options.shard}, stop);
+  SweepEnd end = run_sweep(
+      plan, {out, options.jobs, options.resume, options.flows, options.view, options.shard}, stop);
   if (end.mistaken || options.shard.count > 1) return end.status;
   return std::max(end.status, merge_sweep(plan, out));
 }
@@ -86,6 +86,7 @@ int run_once(const Config& config, const SimOptions& options, const std::string&
   wanted.seed = options.seed.value_or(config.seed.value_or(1));
   wanted.out = out;
   wanted.all_flows = options.flows;
+  wanted.view = options.view;
   wanted.cut_off = [&stop] { return std::string(stop.signal_name()); };
   return run_variants(config, variants_of(config.scenario), wanted);
 }

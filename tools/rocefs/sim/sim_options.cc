@@ -10,8 +10,9 @@
 namespace rocefs {
 
 const char* const kSimUsage =
-    R"(usage: rocefs sim [-o seed=N] [--out DIR] [--flows] FILE.ini
-       rocefs sim --seeds LIST --out DIR [-j N] [--resume] [--shard I/N] [--flows] FILE.ini
+    R"(usage: rocefs sim [-o seed=N] [--out DIR [--view]] [--flows] FILE.ini
+       rocefs sim --seeds LIST --out DIR [-j N] [--resume] [--shard I/N] [--flows] [--view]
+                  FILE.ini
        rocefs sim --collect --out DIR SHARD...
 
 Runs the scenario of an ini file in virtual time, without a mount: its topology, knobs, flows,
@@ -23,6 +24,8 @@ DIR/runs/VARIANT/seed-N, and the table has means with 95 % confidence intervals.
   --out DIR      write report.html, flows.csv, summary.json, links.csv, timing.csv, series.csv and
                  plot.gp to DIR, plot.svg and plot.png by gnuplot, and with capture=yes
                  packets.pcapng (packets-NAME.pcapng for each variant)
+  --view         write a recording of each run to DIR/view.jsonl (view-NAME.jsonl), a look at
+                 each interval of [sample], for 'rocefs view --replay' and report.html
   --flows        print a line for each flow even if there are more than 50
   --seeds LIST   seeds of a sweep: 1..20, or 1,2,5
   -j, --jobs N   run N variants and seeds beside each other (1)
@@ -86,7 +89,8 @@ Result<void> take_value(SimOptions& options, int c, std::string_view value) {
 Result<void> check_options(const SimOptions& options, size_t words) {
   bool sharded = options.shard.count > 1, sweep = !options.seeds.empty();
   if (options.collect) {
-    if (sweep || sharded || options.resume || options.jobs > 1 || options.seed || options.flows) {
+    if (sweep || sharded || options.resume || options.jobs > 1 || options.seed || options.flows ||
+        options.view) {
       return Error{EINVAL, "--collect takes --out and directories alone"};
     }
     if (options.out.empty()) return Error{EINVAL, "--collect requires --out"};
@@ -98,6 +102,7 @@ Result<void> check_options(const SimOptions& options, size_t words) {
   }
   if (sweep && options.seed) return Error{EINVAL, "-o seed= and --seeds exclude each other"};
   if (sweep && options.out.empty()) return Error{EINVAL, "--seeds requires --out"};
+  if (options.view && options.out.empty()) return Error{EINVAL, "--view requires --out"};
   if (words != 1) return Error{EINVAL, "one FILE.ini is wanted"};
   return {};
 }
@@ -106,15 +111,12 @@ Result<void> check_options(const SimOptions& options, size_t words) {
 
 Result<SimOptions> parse_sim_options(int argc, char** argv) {
   SimOptions options;
-  constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'},
-                              {"out", required_argument, nullptr, 'O'},
-                              {"flows", no_argument, nullptr, 'F'},
-                              {"seeds", required_argument, nullptr, 'S'},
-                              {"jobs", required_argument, nullptr, 'j'},
-                              {"resume", no_argument, nullptr, 'R'},
-                              {"shard", required_argument, nullptr, 'N'},
-                              {"collect", no_argument, nullptr, 'C'},
-                              {nullptr, 0, nullptr, 0}};
+  constexpr option kLong[] = {
+      {"help", no_argument, nullptr, 'h'},        {"out", required_argument, nullptr, 'O'},
+      {"flows", no_argument, nullptr, 'F'},       {"view", no_argument, nullptr, 'V'},
+      {"seeds", required_argument, nullptr, 'S'}, {"jobs", required_argument, nullptr, 'j'},
+      {"resume", no_argument, nullptr, 'R'},      {"shard", required_argument, nullptr, 'N'},
+      {"collect", no_argument, nullptr, 'C'},     {nullptr, 0, nullptr, 0}};
   opterr = 0;
   optind = 1;
   for (int c; (c = getopt_long(argc, argv, ":ho:j:", kLong, nullptr)) != -1;) {
@@ -124,6 +126,9 @@ Result<SimOptions> parse_sim_options(int argc, char** argv) {
         return options;
       case 'F':
         options.flows = true;
+        break;
+      case 'V':
+        options.view = true;
         break;
       case 'R':
         options.resume = true;

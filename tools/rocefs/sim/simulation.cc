@@ -147,6 +147,7 @@ std::optional<Failure> Simulation::apply_knobs(const Scenario::Variant* variant)
 
 void Simulation::take_log(LogLevel level, std::string_view line) {
   result_.log.emplace_back(line);
+  if (view_) view_->note_log(line);
   if (result_.log.size() > RunResult::kMaxLog) result_.log.pop_front();
   if (level > LogLevel::kWarning) return;
   if (level == LogLevel::kErr && error_.empty()) error_ = line;
@@ -341,6 +342,10 @@ std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
     const Store& due = stores_[next];
     Result<void> stored = store(due.path, due.value);
     if (!stored) return failed(due.line, stored.error().reason);
+    if (!view_) continue;
+    const bool several = due.path == below_debug("set");
+    view_->note_store(
+        fmt::format("@{} {}", now, several ? due.value : format_assignment(due.path, due.value)));
   }
   return std::nullopt;
 }
@@ -371,10 +376,7 @@ std::optional<Failure> Simulation::run_steps() {
   size_t next_store = 0;
   for (TimeNs now = 0;;) {
     if (std::optional<Failure> failure = store_due(now, next_store)) return failure;
-    if (sampler_.due(now) == now) {
-      result_.samples.push_back(
-          sampler_.take(now, [this](const std::string& path) { return text_of(path); }));
-    }
+    if (sampler_.due(now) == now) look(now);
     note_ended(now);
     uint64_t ended = flows_known() - to_come_.size() - running_.size() - loads_->running();
     if (options_.progress) {
@@ -397,6 +399,27 @@ std::optional<Failure> Simulation::run_steps() {
   }
 }
 
+void Simulation::look(TimeNs now) {
+  if (!sampler_.empty()) {
+    result_.samples.push_back(
+        sampler_.take(now, [this](const std::string& path) { return text_of(path); }));
+  }
+  if (view_) view_->look(now);
+}
+
+// A recording that cannot be written leaves the run as it is.
+void Simulation::begin_view() {
+  auto begun = ViewRecording::begin(options_.view, options_.view_title, instance_->tree(),
+                                    [this](const auto& begin) { return wait(begin); });
+  if (!begun) {
+    result_.recorded = begun.error();
+    return;
+  }
+  view_ = std::move(*begun);
+  for (const std::string& line : result_.log) view_->note_log(line);
+  sampler_.look_always();
+}
+
 RunResult Simulation::run(const RunOptions& options) {
   options_ = options;
   const std::string& capture = options_.capture;
@@ -411,7 +434,14 @@ RunResult Simulation::run(const RunOptions& options) {
   });
   result_.end_kind = RunEnd::kFailed;
   if (!capture.empty()) keep_failure(store(below_debug("pcap"), capture));
+  if (!options_.view.empty()) begin_view();
   if (!result_.failure) result_.failure = run_steps();
+  if (view_) {
+    view_->look(result_.end);
+    result_.recorded = view_->finish();
+    if (result_.recorded) result_.recording = options_.view;
+    view_.reset();
+  }
   if (!capture.empty()) keep_failure(store(below_debug("pcap"), "off"));
   result_.cpu_seconds = cpu_seconds() - before;
   collect();

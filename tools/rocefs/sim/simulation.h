@@ -21,6 +21,7 @@
 #include "tools/rocefs/sim/load_run.h"
 #include "tools/rocefs/sim/queue_totals.h"
 #include "tools/rocefs/sim/sampler.h"
+#include "tools/rocefs/sim/view_recording.h"
 
 namespace rocefs {
 
@@ -66,6 +67,8 @@ struct RunResult {
   std::optional<Failure> failure;
   std::vector<std::string> warnings;  // lines of dmesg, warnings and errors; the first kMaxWarnings
   uint64_t more_warnings = 0;         // not in `warnings`
+  std::string recording;              // file of the recording; empty: there is none
+  Result<void> recorded;              // why not, if one was wanted
   std::deque<std::string> log;        // last lines of dmesg
   static constexpr size_t kMaxWarnings = 100, kMaxLog = 20;
 
@@ -99,6 +102,8 @@ class Simulation final : private FlowSink {
 
   struct RunOptions {
     std::string capture;        // file for the packets; empty: they are not captured
+    std::string view;           // file for a recording; empty: there is none
+    std::string view_title;     // of the recording
     FlowSink* flows = nullptr;  // told of each flow; null: nobody is
     bool queues = false;        // measures the egress queues of switches
     Progress progress;          // may be empty
@@ -134,6 +139,8 @@ class Simulation final : private FlowSink {
   void on_core(UniqueFunction<void()> work);
   std::optional<Failure> run_steps();
   std::optional<Failure> cut_off(TimeNs now, uint64_t ended);
+  void begin_view();
+  void look(TimeNs now);
   void keep_failure(const Result<void>& result);
   std::optional<Failure> store_due(TimeNs now, size_t& next);
   void note_ended(TimeNs now);
@@ -150,6 +157,7 @@ class Simulation final : private FlowSink {
   std::optional<LoadRun> loads_;
   std::vector<Store> stores_;  // by time
   Sampler sampler_;
+  std::unique_ptr<ViewRecording> view_;  // null: none is wanted, or it has failed
   // Flows by their place in the result: those to come, the next one last, and those that run.
   std::vector<size_t> to_come_, running_;
   RunOptions options_;

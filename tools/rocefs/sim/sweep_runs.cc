@@ -121,6 +121,7 @@ class SweepRunner {
     options.seed = run.seed;
     options.out = part;
     options.all_flows = options_.all_flows;
+    options.view = options_.view;
     options.part = true;
     options.cut_off = [this]() -> std::string {
       if (std::string_view name = stop_.signal_name(); !name.empty()) return std::string(name);

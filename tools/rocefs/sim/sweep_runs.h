@@ -9,10 +9,10 @@
 namespace rocefs {
 
 struct SweepOptions {
-  std::string out;         // directory, which exists
-  unsigned jobs = 1;       // runs beside each other
-  bool resume = false;     // only the runs that are not there or partial
-  bool all_flows = false;  // as RunnerOptions
+  std::string out;                       // directory, which exists
+  unsigned jobs = 1;                     // runs beside each other
+  bool resume = false;                   // only the runs that are not there or partial
+  bool all_flows = false, view = false;  // as RunnerOptions
   Shard shard;
 };
 
