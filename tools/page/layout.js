@@ -39,7 +39,7 @@ export function layout(shape) {
   }
   for (const row of rows) {
     const slot = kWidth / row.length;
-    const width = Math.min(kSwitch.width, slot - 4);
+    const width = Math.min(kSwitch.width, slot - (slot < 20 ? 1 : 4));
     row.forEach((i, at) => {
       places[i] = {x: slot * (at + 0.5) - width / 2, y, width, height: kSwitch.height};
     });

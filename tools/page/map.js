@@ -6,6 +6,11 @@ import {layout} from '/layout.js';
 // Class of a load from 0 to 1. Their colours differ in lightness, too, for those who tell hues badly.
 const level = load => load <= 0 ? 0 : load < 0.25 ? 1 : load < 0.6 ? 2 : load < 0.9 ? 3 : 4;
 
+// A switch that is narrower shows no name and no bars, its outline alone.
+const kLeastNamed = 24;
+// With more cables lines are thin.
+const kManyCables = 600;
+
 export class Map_ {
   constructor(place, shape, select) {
     this.shape = shape;
@@ -14,7 +19,7 @@ export class Map_ {
     const plan = layout(shape);
     this.plan = plan;
     this.beside = new Map();  // cables by their two ends: parallel ones are drawn side by side
-    this.root = svg('svg', {viewBox: `0 0 ${plan.width} ${plan.height}`, role: 'group',
+    this.root = svg('svg', {class: shape.cables.length > kManyCables ? 'dense' : false, viewBox: `0 0 ${plan.width} ${plan.height}`, role: 'group',
       'aria-label': 'network', xmlns: 'http://www.w3.org/2000/svg'});
     this.lines = shape.cables.map(cable => this.#draw_cable(cable));
     this.nodes = shape.nodes.map((node, i) => this.#draw_node(node, i));
@@ -54,14 +59,14 @@ export class Map_ {
       'data-name': node.name, 'aria-label': `${node.kind} ${node.name}`,
       click: () => this.select(i), focus: () => this.#reached(i),
       keydown: event => this.#key(event, i)}, title, box);
-    if (!cell) {
+    if (!cell && width >= kLeastNamed) {
       const few = width < 60;
       group.append(svg('text', {x: x + width / 2, y: y + (node.kind === 'switch' ? 15 : 14),
         class: 'name'}, few ? node.name.slice(-4) : node.name));
       parts.text = svg('text', {x: x + width / 2, y: y + 28, class: 'fact'});
       group.append(parts.text);
     }
-    if (node.kind === 'switch') {
+    if (node.kind === 'switch' && width >= kLeastNamed) {
       parts.fill = svg('rect', {x: x + 4, y: y + height - 14, width: 0, height: 3, class: 'fill'});
       parts.ports = [];
       parts.bars = svg('g');
@@ -159,13 +164,14 @@ export class Map_ {
     const it = model.switches.get(name);
     if (!it) return;
     const full = it.size ? it.used / it.size : 0;
-    set(parts.fill, 'width', (Math.min(full, 1) * (place.width - 8)).toFixed(1));
-    set_text(parts.text, octets(it.used));
+    if (parts.fill) set(parts.fill, 'width', (Math.min(full, 1) * (place.width - 8)).toFixed(1));
+    if (parts.text) set_text(parts.text, octets(it.used));
     set(parts.box, 'class', `box${it.marks ? ' marks' : ''}${it.paused ? ' paused' : ''}`);
     set(parts.group, 'aria-label', `switch ${name}: ${octets(it.used)} of ${octets(it.size)} stored`);
     set_text(parts.title, `${name}: ${octets(it.used)} of ${octets(it.size)} stored` +
         (it.marks ? `, ${per_second(it.marks)} marked` : '') +
         (it.paused ? `, ${it.paused} priorities of ports paused` : ''));
+    if (!parts.bars) return;
     // A bar for each port: what waits there, on a logarithmic scale up to the switch's memory.
     const ports = [...it.ports.entries()];
     if (parts.ports.length !== ports.length) {

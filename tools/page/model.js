@@ -169,17 +169,21 @@ export class Model {
       it.marks = it.queued = it.paused = 0;
       for (const port of it.ports.values()) {
         port.bytes = 0;
-        for (const queue of port.queue) {
-          queue.bytes = numbers[queue.at.bytes];
+        // A report leaves out queues that are not used: the arrays have holes.
+        port.queue.forEach(queue => {
+          queue.bytes = numbers[queue.at.bytes] || 0;
           queue.marks = rate(queue, 'marked', queue.at.marked);
           queue.drops = rate(queue, 'dropped', queue.at.dropped);
           port.bytes += queue.bytes;
           it.marks += queue.marks;
           totals.deepest = Math.max(totals.deepest, queue.bytes);
-        }
-        port.paused = port.pfc.filter(pfc => numbers[pfc.at.paused] > 0).length;
-        for (const pfc of port.pfc) pfc.paused = numbers[pfc.at.paused] > 0;
-        for (const pfc of port.pfc) pfc.sent = rate(pfc, 'pause_sent', pfc.at.pause_sent);
+        });
+        port.paused = 0;
+        port.pfc.forEach(pfc => {
+          pfc.paused = numbers[pfc.at.paused] > 0;
+          pfc.sent = rate(pfc, 'pause_sent', pfc.at.pause_sent);
+          port.paused += pfc.paused;
+        });
         it.paused += port.paused;
         it.queued = Math.max(it.queued, port.bytes);
       }

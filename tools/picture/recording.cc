@@ -68,6 +68,30 @@ std::string joined(const std::string& one, const std::string& two) {
   return text_of(all);
 }
 
+// Null if the message has none.
+json* group_0(json& message) {
+  for (json& group : message.at("groups")) {
+    if (group.at("g") == 0) return &group;
+  }
+  return nullptr;
+}
+
+bool has_paths(const json* group) {
+  return group && group->contains("paths");
+}
+
+// Files that are not 0, or stand for their port, or are of no queue.
+std::vector<bool> busy_or_no_queue(const json& group) {
+  std::vector<bool> wanted;
+  const json& paths = group.at("paths");
+  for (size_t i = 0; i < paths.size(); ++i) {
+    const auto& path = paths[i].get_ref<const std::string&>();
+    const bool queue = path.find("/queue/") != path.npos || path.find("/pfc/") != path.npos;
+    wanted.push_back(!queue || path.ends_with("/queue/0/bytes") || group.at("values").at(i) != "0");
+  }
+  return wanted;
+}
+
 }  // namespace
 
 std::string recording_head(std::string_view shape) {
@@ -104,20 +128,62 @@ size_t Recording::size() const {
 }
 
 bool Recording::shorten(size_t most) {
-  while (size() > most) {
-    if (messages.size() < 4) return false;
-    std::vector<std::string> fewer = {std::move(messages.front())};
-    const size_t last = messages.size() - 1;
-    size_t at = 1;
-    try {
-      for (; at + 1 < last; at += 2) fewer.push_back(joined(messages[at], messages[at + 1]));
-    } catch (const json::exception&) {
-      return false;
+  try {
+    if (size() > most) drop_idle_queues();
+    while (size() > most) {
+      if (messages.size() < 4) return false;
+      join_neighbours();
     }
-    for (; at <= last; ++at) fewer.push_back(std::move(messages[at]));
-    messages = std::move(fewer);
+  } catch (const json::exception&) {
+    return false;
   }
   return true;
+}
+
+// Files of group 0 are the same ones from a message with paths to the next such message.
+void Recording::drop_idle_queues() {
+  std::vector<json> parsed;
+  for (const std::string& message : messages) parsed.push_back(json::parse(message));
+  for (size_t begin = 0, end; begin < parsed.size(); begin = end) {
+    json* first = group_0(parsed[begin]);
+    end = begin + 1;
+    while (end < parsed.size() && !has_paths(group_0(parsed[end]))) ++end;
+    if (!has_paths(first)) continue;
+    std::vector<bool> wanted = busy_or_no_queue(*first);
+    for (size_t i = begin + 1; i < end; ++i) {
+      json* group = group_0(parsed[i]);
+      for (size_t at = 0; group && at < group->at("c").size(); at += 2) {
+        wanted.at(group->at("c")[at].get<size_t>()) = true;
+      }
+    }
+    std::vector<size_t> places;  // new indices by old ones
+    size_t next = 0;
+    for (bool one : wanted) places.push_back(one ? next++ : SIZE_MAX);
+    for (const char* list : {"paths", "values"}) {
+      json kept = json::array();
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        if (wanted[i]) kept.push_back(std::move(first->at(list).at(i)));
+      }
+      (*first)[list] = std::move(kept);
+    }
+    for (size_t i = begin + 1; i < end; ++i) {
+      json* group = group_0(parsed[i]);
+      for (size_t at = 0; group && at < group->at("c").size(); at += 2) {
+        json& index = group->at("c")[at];
+        index = places[index.get<size_t>()];
+      }
+    }
+  }
+  for (size_t i = 0; i < parsed.size(); ++i) messages[i] = text_of(parsed[i]);
+}
+
+void Recording::join_neighbours() {
+  std::vector<std::string> fewer = {std::move(messages.front())};
+  const size_t last = messages.size() - 1;
+  size_t at = 1;
+  for (; at + 1 < last; at += 2) fewer.push_back(joined(messages[at], messages[at + 1]));
+  for (; at <= last; ++at) fewer.push_back(std::move(messages[at]));
+  messages = std::move(fewer);
 }
 
 }  // namespace rocefs

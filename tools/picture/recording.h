@@ -22,9 +22,14 @@ struct Recording {
   // left out.
   static std::optional<Recording> parse(std::string_view text);
   size_t size() const;
-  // Joins neighbours, the first message and the last one excepted, until size() is `most` or less.
+  // Leaves out the files of queues and PFC that are 0 all the time, all but one for each port, then
+  // joins neighbours, the first message and the last one excepted, until size() is `most` or less.
   // False if it cannot be so short, or a message is malformed.
   bool shorten(size_t most);
+
+ private:
+  void drop_idle_queues();
+  void join_neighbours();
 };
 
 }  // namespace rocefs

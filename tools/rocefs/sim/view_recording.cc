@@ -66,7 +66,7 @@ Result<std::unique_ptr<OpenFile>> ViewRecording::query(const std::vector<std::st
                        told(taken ? Result<void>() : Result<void>(taken.error()));
                      });
   });
-  if (!asked) return asked.error();
+  if (!asked) return errorf(asked.error().code, "{}: {}", name_, asked.error().reason);
   return opened;
 }
 
@@ -83,7 +83,7 @@ Result<void> ViewRecording::look_at(Group& group) {
                          told({});
                        });
     });
-    if (!read) return read;
+    if (!read) return errorf(read.error().code, "{}: {}", name_, read.error().reason);
   }
   erase_pid(text);
   group.looks.take();
