@@ -15,6 +15,7 @@ void bench_uplink(Table& table);
 void bench_verbs(Table& table);
 void bench_pcc(Table& table);
 void bench_hosts(Table& table);
+void bench_view(Table& table);
 
 inline constexpr Bench kBenches[] = {
     {"files", "open, read to the end and close, against real sysfs", bench_files},
@@ -27,6 +28,7 @@ inline constexpr Bench kBenches[] = {
     {"verbs", "stock programs, against memory moved between processes", bench_verbs},
     {"pcc", "decisions of an algorithm, against a bare loop over as many windows", bench_pcc},
     {"hosts", "TCP and ping between hosts, against frames copied between TAPs", bench_hosts},
+    {"view", "what a page that listens costs, and costs a flow", bench_view},
 };
 
 }  // namespace rocefs::bench

@@ -29,14 +29,17 @@ pid_t Mount::worker() const {
   return worker;
 }
 
-Mount::Mount(std::optional<int> cpu) {
+Mount::Mount(std::optional<int> cpu, const std::string& option) {
   char name[] = "/tmp/rocefs-bench.XXXXXX";
   directory_ = ::mkdtemp(name);
   std::string program = daemon();
   pid_ = ::fork();
   if (pid_ == 0) {
     if (cpu) pin(*cpu);
-    ::execl(program.c_str(), program.c_str(), "-f", directory_.c_str(), nullptr);
+    if (option.empty())
+      ::execl(program.c_str(), program.c_str(), "-f", directory_.c_str(), nullptr);
+    ::execl(program.c_str(), program.c_str(), "-f", "-o", option.c_str(), directory_.c_str(),
+            nullptr);
     ::_exit(127);
   }
   TimeNs end = monotonic_ns() + 10 * kSecond;

@@ -11,7 +11,8 @@ namespace rocefs::bench {
 class Mount {
  public:
   // Runs on `cpu` alone if one is given. Errors are printed, and up() is false.
-  explicit Mount(std::optional<int> cpu = std::nullopt);
+  // `option`: for -o, if not empty.
+  explicit Mount(std::optional<int> cpu = std::nullopt, const std::string& option = {});
   ~Mount();
   Mount(const Mount&) = delete;
   Mount& operator=(const Mount&) = delete;

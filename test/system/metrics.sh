@@ -2,6 +2,8 @@
 # /metrics of rocefs view: the mount's figures in Prometheus' format; what Prometheus itself makes of them, and of
 # node_exporter's, and the rules and the dashboard of tools/grafana.
 . "$(dirname "$0")/lib/common.bash"
+# The server leaves at a signal with threads that wait for a mount.
+export TSAN_OPTIONS="${TSAN_OPTIONS:-} report_thread_leaks=0"
 needs curl
 grafana=$(realpath "$(dirname "$0")/../../tools/grafana")
 view=$(dirname "$ROCEFS")/rocefs-view
