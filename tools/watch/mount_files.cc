@@ -5,11 +5,12 @@
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+
+#include "core/process/open_below.h"
 
 namespace rocefs {
 namespace {
@@ -33,19 +34,12 @@ Result<MountFiles> MountFiles::open(const std::string& mount_point) {
   return files;
 }
 
-// The kernel gives up with EAGAIN where a mount or a rename anywhere on the machine came between,
-// for a path with "..".
 Result<Fd> MountFiles::open_file(const std::string& path, int flags) const {
   if (ended()) return errorf(ENODEV, "{}: the mount has ended", path);
-  open_how how{};
-  how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV;
-  constexpr int kTries = 10'000;
-  for (int left = kTries;; --left) {
-    const long fd = ::syscall(SYS_openat2, mount_.root(), path.c_str(), &how, sizeof how);
-    if (fd >= 0) return Fd(static_cast<int>(fd));
-    if (errno != EAGAIN || left == 0) return error_of(path);
-  }
+  Fd file = open_below(mount_.root(), path, flags,
+                       RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
+  if (!file) return error_of(path);
+  return file;
 }
 
 Result<std::string> MountFiles::read(const std::string& path) const {

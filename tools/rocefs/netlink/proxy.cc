@@ -20,6 +20,7 @@
 
 #include "core/base/fd.h"
 #include "core/base/passed_descriptors.h"
+#include "core/process/open_below.h"
 #include "tools/rocefs/netlink/filter.h"
 #include "tools/rocefs/netlink/socket_server.h"
 
@@ -61,10 +62,7 @@ bool can_look() {
   Fd own(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   if (!own) return false;
   Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, own.get(), own.get(), 0)));
-  open_how how{};
-  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT;
-  Fd root(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof how)));
+  Fd root = open_below(AT_FDCWD, "/", O_PATH | O_DIRECTORY, RESOLVE_IN_ROOT);
   char from = 1, to = 0;
   iovec local{&from, 1}, remote{&to, 1};
   return copy && root && ::process_vm_writev(::getpid(), &local, 1, &remote, 1, 0) == 1 &&

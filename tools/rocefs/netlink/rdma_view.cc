@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "core/base/fd.h"
+#include "core/process/open_below.h"
 
 namespace rocefs {
 namespace {
@@ -53,24 +52,14 @@ std::vector<RdmaView::Device> RdmaView::devices() const {
   return devices;
 }
 
-// Does not wait for a FIFO or a device that somebody has put there. The kernel gives up with EAGAIN
-// where a mount or a rename anywhere on the machine came between, for a path with "..".
-int RdmaView::open_below(const std::string& path, int flags) const {
-  open_how how{};
-  how.flags = static_cast<uint64_t>(O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-  constexpr int kTries = 10'000;
-  const std::string whole = "sys/" + path;
-  long fd = -1;
-  for (int left = kTries; left > 0 && fd < 0; --left) {
-    fd = ::syscall(SYS_openat2, root_, whole.c_str(), &how, sizeof how);
-    if (fd < 0 && errno != EAGAIN) break;
-  }
-  return static_cast<int>(fd);
+// Does not wait for a FIFO or a device that somebody has put there.
+Fd RdmaView::open_file(const std::string& path, int flags) const {
+  return open_below(root_, "sys/" + path, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags,
+                    RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
 std::string RdmaView::text(const std::string& path) const {
-  Fd file(open_below(path, 0));
+  Fd file = open_file(path, 0);
   std::string text;
   struct stat status;
   if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return text;
@@ -84,9 +73,9 @@ std::string RdmaView::text(const std::string& path) const {
 std::vector<std::string> RdmaView::names(const std::string& path) const {
   std::vector<std::string> names;
   auto close = [](DIR* directory) { ::closedir(directory); };
-  int fd = open_below(path, O_DIRECTORY);
-  if (fd < 0) return names;
-  std::unique_ptr<DIR, decltype(close)> directory(::fdopendir(fd), close);
+  Fd opened = open_file(path, O_DIRECTORY);
+  if (!opened) return names;
+  std::unique_ptr<DIR, decltype(close)> directory(::fdopendir(opened.release()), close);
   while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
     if (entry->d_name[0] != '.') names.push_back(entry->d_name);
   }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/fd.h"
+
 namespace rocefs {
 
 class RdmaView {
@@ -37,7 +39,7 @@ class RdmaView {
   std::vector<Resource> resources(const std::string& device) const;
 
  private:
-  int open_below(const std::string& path, int flags) const;
+  Fd open_file(const std::string& path, int flags) const;
 
   const int root_;
 };
