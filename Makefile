@@ -461,7 +461,7 @@ $(BUILD)/test/fi_write: test/bench/libfabric/fi_write.c
 	$(CC) -std=gnu11 -O2 -Wall -Wextra -Werror -o $@ $< $(LIBFABRIC)
 
 # By libFuzzer, and by hand over the corpus. A parser of a program's room is linked as it is.
-FUZZED_OBJECTS := $(call objects,tools/rocefs/netlink)
+FUZZED_OBJECTS := $(call objects,tools/picture tools/rocefs/netlink)
 $(BUILD)/test/fuzz/%_fuzz: $(BUILD)/test/fuzz/%.o $(FUZZED_OBJECTS) $(call libraries,$(LIBRARY_ROOMS))
 	$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 $(BUILD)/test/fuzz/replays.cc: FORCE

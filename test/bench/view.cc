@@ -46,7 +46,7 @@ std::map<std::string, double> cpu_of_threads(pid_t pid) {
   return threads;
 }
 
-// Of what `work` has cost: all threads together, and the busiest one, ns.
+// CPU time of some work: all threads together, and the busiest one, ns.
 struct Cost {
   double all = 0, busiest = 0;
 };

@@ -11,6 +11,14 @@ namespace {
 
 using nlohmann::json;
 
+// Discarded if the text is no JSON. Values that are nested more deeply than any of ours are left
+// out: writing them would take as many calls.
+json parsed(std::string_view text) {
+  constexpr int kDeepest = 8;
+  return json::parse(
+      text, [](int depth, json::parse_event_t, const json&) { return depth <= kDeepest; }, false);
+}
+
 std::string text_of(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -45,7 +53,7 @@ void join_group(json& earlier, json later) {
 
 // One message that has the effect of two. Throws json::exception for malformed ones.
 std::string joined(const std::string& one, const std::string& two) {
-  json all = json::parse(one), later = json::parse(two);
+  json all = parsed(one), later = parsed(two);
   for (json& group : later.at("groups")) {
     bool found = false;
     for (json& known : all.at("groups")) {
@@ -99,7 +107,7 @@ std::string recording_head(std::string_view shape) {
 }
 
 std::optional<std::string> shape_in(std::string_view head) {
-  json first = json::parse(head, nullptr, false);
+  json first = parsed(head);
   if (!first.is_object() || !first.contains("shape")) return std::nullopt;
   const json& shape = first["shape"];
   auto has_list = [&](const char* name) { return shape.contains(name) && shape[name].is_array(); };
@@ -142,16 +150,16 @@ bool Recording::shorten(size_t most) {
 
 // Files of group 0 are the same ones from a message with paths to the next such message.
 void Recording::drop_idle_queues() {
-  std::vector<json> parsed;
-  for (const std::string& message : messages) parsed.push_back(json::parse(message));
-  for (size_t begin = 0, end; begin < parsed.size(); begin = end) {
-    json* first = group_0(parsed[begin]);
+  std::vector<json> all;
+  for (const std::string& message : messages) all.push_back(parsed(message));
+  for (size_t begin = 0, end; begin < all.size(); begin = end) {
+    json* first = group_0(all[begin]);
     end = begin + 1;
-    while (end < parsed.size() && !has_paths(group_0(parsed[end]))) ++end;
+    while (end < all.size() && !has_paths(group_0(all[end]))) ++end;
     if (!has_paths(first)) continue;
     std::vector<bool> wanted = busy_or_no_queue(*first);
     for (size_t i = begin + 1; i < end; ++i) {
-      json* group = group_0(parsed[i]);
+      json* group = group_0(all[i]);
       for (size_t at = 0; group && at < group->at("c").size(); at += 2) {
         wanted.at(group->at("c")[at].get<size_t>()) = true;
       }
@@ -167,14 +175,14 @@ void Recording::drop_idle_queues() {
       (*first)[list] = std::move(kept);
     }
     for (size_t i = begin + 1; i < end; ++i) {
-      json* group = group_0(parsed[i]);
+      json* group = group_0(all[i]);
       for (size_t at = 0; group && at < group->at("c").size(); at += 2) {
         json& index = group->at("c")[at];
         index = places[index.get<size_t>()];
       }
     }
   }
-  for (size_t i = 0; i < parsed.size(); ++i) messages[i] = text_of(parsed[i]);
+  for (size_t i = 0; i < all.size(); ++i) messages[i] = text_of(all[i]);
 }
 
 void Recording::join_neighbours() {
