@@ -42,6 +42,18 @@ half = 2.7764 * math.sqrt(sum((s - mean) ** 2 for s in slowdowns) / 4 / 5)
 summary = json.load(open(f"{out}/summary.json"))
 told = [m for m in summary["means"] if m["variant"] == variant][0]["sizes"][-1]["slowdown"]["mean"]
 assert told["runs"] == 5 and abs(told["mean"] - mean) < 1e-4 and abs(told["ci95"] - half) < 1e-3, (told, mean, half)
+lost = [0] * 5
+for seed in range(1, 6):
+    with open(f"{out}/runs/{variant}/seed-{seed}/links.csv") as file:
+        file.readline()
+        lost[seed - 1] = sum(int(row["lost"]) for row in csv.DictReader(file))
+totals = [m for m in summary["means"] if m["variant"] == variant][0]["totals"]
+assert sum(lost) > 0 and totals["drops.lost"]["runs"] == 5 and abs(totals["drops.lost"]["mean"] - sum(lost) / 5) < 1e-6
+assert "queues.worst_octets.p99" in totals and "trace_hash" not in totals, totals
+lines = [line.split() for line in open(f"{out}.txt")]
+head = [line for line in lines if "retransmitted" in line][0]
+told = [line for line in lines[lines.index(head):] if line and line[0] == variant][0]
+assert f"{sum(lost) / 5:.3g}" in told, (told, lost)
 assert half > 0 and len(summary["runs"]) == 10 and not summary["partial"]
 PY
 done

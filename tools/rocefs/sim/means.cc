@@ -1,7 +1,6 @@
 #include "tools/rocefs/sim/means.h"
 
 #include <cmath>
-#include <map>
 
 #include "core/base/units.h"
 #include "tools/rocefs/sim/text_table.h"
@@ -38,17 +37,36 @@ struct SizeSamples {
   }
 };
 
+// Adds the numbers of an object to the samples of their keys.
+void add_numbers(const SummaryJson& object, const std::string& prefix,
+                 std::map<std::string, std::vector<double>>& samples) {
+  for (const auto& [key, value] : object.items()) {
+    if (value.is_object()) add_numbers(value, prefix + key + ".", samples);
+    if (value.is_number()) samples[prefix + key].push_back(value.get<double>());
+  }
+}
+
+std::string counted(double value) {
+  return value < 100 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+}
+std::string percent(double value) {
+  return fmt::format("{:.1f} %", value * 100);
+}
+
 VariantMeans variant_means(const std::string& variant, const std::vector<RunSummary>& runs) {
   VariantMeans means;
   means.variant = variant;
   std::map<uint64_t, SizeSamples> sizes;
+  std::map<std::string, std::vector<double>> totals;
   for (const RunSummary& run : runs) {
     if (run.variant != variant) continue;
     ++means.runs;
     if (run.partial()) continue;
     ++means.complete;
     for (const SizeSummary& one : run.sizes) sizes[one.size].add(one);
+    add_numbers(run.rest, "", totals);
   }
+  for (const auto& [key, samples] : totals) means.totals[key] = mean_of(samples);
   // A run without flows of a size has none of them.
   for (auto& [size, samples] : sizes) samples.flows.resize(means.complete);
   for (const auto& [size, samples] : sizes) {
@@ -103,7 +121,36 @@ std::string figure_table(const std::vector<VariantMeans>& all, const char* what,
   return aligned(rows, 2);
 }
 
+std::string totals_table(const std::vector<VariantMeans>& all) {
+  std::vector<TableRow> rows{{"variant", "runs"}};
+  for (const TotalColumn& column : kTotalColumns) rows[0].push_back(column.heading);
+  for (const VariantMeans& means : all) {
+    TableRow row{means.variant.empty() ? "-" : means.variant, fmt::format("{}", means.complete)};
+    for (const TotalColumn& column : kTotalColumns) row.push_back(total_text(means, column));
+    rows.push_back(std::move(row));
+  }
+  return aligned(rows, 1);
+}
+
 }  // namespace
+
+const std::vector<TotalColumn> kTotalColumns = {
+    {"retransmitted", "retransmitted", counted},
+    {"CNPs", "cnps", counted},
+    {"marked CE", "ce_marked", counted},
+    {"PAUSE frames", "pause_frames", counted},
+    {"time paused", "paused_ns", rounded_time},
+    {"lost", "drops.lost", counted},
+    {"dropped", "drops.dropped", counted},
+    {"longest queue", "queue_peak", counted},
+    {"p99 of the worst queue", "queues.worst_octets.p99", counted},
+    {"busiest link", "highest_link_utilization", percent},
+};
+
+std::string total_text(const VariantMeans& means, const TotalColumn& column) {
+  const auto found = means.totals.find(column.key);
+  return found == means.totals.end() ? "-" : with_interval(found->second, column.text_of);
+}
 
 // Beyond the table: the expansion of Abramowitz and Stegun, 26.7.5.
 double student_t(size_t freedom) {
@@ -153,6 +200,8 @@ SummaryJson means_json(const std::vector<VariantMeans>& means) {
       row["slowdown"] = figure_means_json(size.slowdown);
       one["sizes"].push_back(std::move(row));
     }
+    one["totals"] = SummaryJson::object();
+    for (const auto& [key, mean] : variant.totals) one["totals"][key] = mean_json(mean);
     json.push_back(std::move(one));
   }
   return json;
@@ -161,7 +210,8 @@ SummaryJson means_json(const std::vector<VariantMeans>& means) {
 std::string means_table(const std::vector<VariantMeans>& means) {
   return figure_table(means, "FCT", &SizeMeans::fct_ns, rounded_time) +
          figure_table(means, "slowdown", &SizeMeans::slowdown,
-                      [](double value) { return fmt::format("{:.2f}", value); });
+                      [](double value) { return fmt::format("{:.2f}", value); }) +
+         totals_table(means);
 }
 
 }  // namespace rocefs

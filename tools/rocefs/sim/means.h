@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,12 +33,25 @@ struct VariantMeans {
   std::string variant;
   size_t runs = 0, complete = 0;
   std::vector<SizeMeans> sizes;  // all sizes last
+  // Numbers of RunSummary::rest by their keys, inner ones behind dots: queues.octets.p99. Over the
+  // runs that have them.
+  std::map<std::string, Mean> totals;
 };
+
+// Columns of a table of totals.
+struct TotalColumn {
+  const char *heading, *key;
+  std::string (*text_of)(double);
+};
+extern const std::vector<TotalColumn> kTotalColumns;
+// The mean as text, with its interval; - without runs.
+std::string total_text(const VariantMeans& means, const TotalColumn& column);
+
 // One for each variant, in the order in which they first occur.
 std::vector<VariantMeans> means_of(const std::vector<RunSummary>& runs);
 
 SummaryJson means_json(const std::vector<VariantMeans>& means);
-// Tables for people: FCT, then slowdown.
+// Tables for people: FCT, slowdown, then totals.
 std::string means_table(const std::vector<VariantMeans>& means);
 
 }  // namespace rocefs

@@ -162,13 +162,12 @@ class Runner {
   }
   std::string page() const {
     std::vector<RunSummary> runs;
-    HtmlReport page{config_, report_.title(), report_.origin(), runs, {}, {}, {}};
+    HtmlReport page{report_.title(), report_.origin(), not_run_, {config_, runs}};
     for (const RunResult& run : report_.runs) {
       runs.push_back(RunSummary::of(run, options_.seed));
-      page.series.push_back({run.variant, options_.seed, run.samples});
-      if (!run.recording.empty()) page.recordings.push_back({run.variant, run.recording});
+      page.input.series.push_back({run.variant, options_.seed, run.samples});
+      if (!run.recording.empty()) page.input.recordings.push_back({run.variant, run.recording});
     }
-    page.missing = not_run_;
     return page.text();
   }
   std::string links() const {

@@ -149,16 +149,17 @@ class SweepMerge {
   std::string page() const {
     const Config& config = plan_.config();
     std::string title = config.scenario.title.empty() ? config.name : config.scenario.title;
-    HtmlReport page{config, title, plan_.origin(), runs_, missing_, {}, {}};
+    HtmlReport page{title, plan_.origin(), missing_, {config, runs_}};
     for (const SweepRun& run : plan_.runs()) {
-      bool there = std::any_of(page.series.begin(), page.series.end(), [&](const auto& series) {
-        return series.variant == run.variant_name();
-      });
+      bool there =
+          std::any_of(page.input.series.begin(), page.input.series.end(),
+                      [&](const auto& series) { return series.variant == run.variant_name(); });
       if (there || !is_complete(out_, run)) continue;
-      page.series.push_back(
+      page.input.series.push_back(
           {run.variant_name(), run.seed, read_series(place_of(out_, run) + "/series.csv")});
       std::string view = view_path(place_of(out_, run), run.variant_name());
-      if (std::filesystem::exists(view)) page.recordings.push_back({run.variant_name(), view});
+      if (std::filesystem::exists(view))
+        page.input.recordings.push_back({run.variant_name(), view});
     }
     return page.text();
   }

@@ -1,0 +1,44 @@
+// Report data: what the scripts of an HTML report draw, as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config/config.h"
+#include "tools/rocefs/sim/means.h"
+#include "tools/rocefs/sim/run_summary.h"
+
+namespace rocefs {
+
+// Samples of a run, in the order of [sample].
+struct ReportSeries {
+  std::string variant;
+  uint64_t seed = 1;
+  std::vector<Sample> samples;
+};
+
+// A recording of a run, for the picture of the network.
+struct ReportRecording {
+  std::string variant;
+  std::string path;  // of the file
+};
+
+struct ReportInput {
+  const Config& config;
+  const std::vector<RunSummary>& runs;
+  std::vector<ReportSeries> series = {};         // one of each variant
+  std::vector<ReportRecording> recordings = {};  // likewise, as far as there are any
+};
+
+struct ReportData {
+  std::string json;  // without <: it can stand in a script element
+  // Names of the recordings that are too large for a page.
+  std::vector<std::string> too_large;
+};
+// `means`: means_of(input.runs). Reads the recordings.
+ReportData report_data(const ReportInput& input, const std::vector<VariantMeans>& means);
+
+// Reads the samples of one run from its series.csv; none without the file.
+std::vector<Sample> read_series(const std::string& path);
+
+}  // namespace rocefs
