@@ -151,6 +151,7 @@ void Tree::add_later(std::string_view path, Fill fill) {
             [this, path = std::string(path), fill = std::move(fill)] { add_later(path, fill); });
     return;
   }
+  if (!filling_) ++version_;  // entries come that a known walk does not have
   Unfilled& waiting = unfilled_[add_directory(path)];
   if (waiting.fills.empty()) waiting.date = date();
   waiting.fills.push_back(std::move(fill));

@@ -89,6 +89,13 @@ expect "0 6" "$(curves "$dir/dom_hidden" | grep -c 'data-variant="near"') $(curv
 
 test_case "--view: a recording has the counters of the run, look by look, and changes nothing else"
 for file in flows.csv links.csv series.csv summary.json; do cmp "$dir/one/$file" "$dir/seen/$file" || fail "$file"; done
+# Without [sample] the looks are at times at which the run takes no steps.
+sed '/^\[sample\]/,/^Both/d' "$dir/page.ini" >"$dir/unsampled.ini"
+"$ROCEFS" sim "$dir/unsampled.ini" --out "$dir/unsampled" >/dev/null 2>"$dir/said" || fail "$(cat "$dir/said")"
+"$ROCEFS" sim "$dir/unsampled.ini" --out "$dir/looked_at" --view >/dev/null 2>&1
+for file in flows.csv links.csv queues.csv summary.json; do cmp "$dir/unsampled/$file" "$dir/looked_at/$file" || fail "$file"; done
+[ "$(wc -l <"$dir/looked_at/view-near.jsonl")" -gt 90 ] || fail "$(wc -l "$dir/looked_at/view-near.jsonl")"
+grep -q 'comm\|npid' "$dir/looked_at/view-near.jsonl" && fail "the process is in the recording"
 "$ROCEFS" sim "$dir/page.ini" --view 2>"$dir/said" >/dev/null && fail "--view without --out"
 grep -qF -- "--view requires --out" "$dir/said" || fail "$(cat "$dir/said")"
 for one in near far; do
@@ -132,6 +139,37 @@ grep -qF "view-near.jsonl: Is a directory" "$dir/said" || fail "$(cat "$dir/said
 cmp "$dir/full/flows.csv" "$dir/one/flows.csv" || fail "the flows"
 cmp "$dir/full/view-far.jsonl" "$dir/seen/view-far.jsonl" || fail "the other recording"
 grep -qF "view-near.jsonl is too large for this page" "$dir/full/report.html" && fail "a recording that is not there is called too large"
+
+test_case "--view: on a full disk the recording gives its room to the results"
+needs_root
+mkdir -p "$dir/small"
+mount -t tmpfs -o size=400k small "$dir/small"
+at_end umount -l "$dir/small"
+sed -e 's/hosts = 3/hosts = 160/' -e '/^\[variant/,$d' "$dir/unsampled.ini" >"$dir/large.ini"
+"$ROCEFS" sim "$dir/large.ini" --out "$dir/small" --view >/dev/null 2>"$dir/said" && fail "status 0"
+grep -qF "view.jsonl: No space left on device" "$dir/said" || fail "$(cat "$dir/said")"
+[ -e "$dir/small/view.jsonl" ] && fail "the recording is there: $(ls -l "$dir/small")"
+for file in flows.csv links.csv summary.json report.html; do [ -s "$dir/small/$file" ] || fail "$file: $(ls -l "$dir/small")"; done
+
+test_case "--view: a device that is bound again is in the recording again"
+cat >"$dir/rebind.ini" <<'INI'
+[topology]
+kind = star
+hosts = 2
+[sim]
+until = 300us
+[at]
+50us = bus/pci/drivers/mango_core/unbind=0000:ac:00.0
+150us = bus/pci/drivers/mango_core/bind=0000:ac:00.0
+[sample]
+interval = 20us
+INI
+"$ROCEFS" sim "$dir/rebind.ini" --out "$dir/rebound" --view >/dev/null 2>"$dir/said" || fail "$(cat "$dir/said")"
+python3 - "$dir/rebound/view.jsonl" <<'PY' || fail "the files"
+import json, sys
+counts = [len(group['paths']) for line in list(open(sys.argv[1]))[1:] for group in json.loads(line)['groups'] if group['g'] == 0 and 'paths' in group]
+assert len(counts) == 3 and counts[1] < counts[0] == counts[2], counts
+PY
 
 test_case "the page draws the network of each recording"
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "no chromium here"

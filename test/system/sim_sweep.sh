@@ -109,6 +109,13 @@ after=$(stat -c %i "$dir/again/runs/near/seed-1" "$dir/again/runs/far/seed-5")
 expect "$(head -n 1 <<<"$before")" "$(head -n 1 <<<"$after")" "a run that was complete"
 [ "$(tail -n 1 <<<"$before")" != "$(tail -n 1 <<<"$after")" ] || fail "a partial run was kept"
 
+test_case "--resume --view makes the recordings that are missing, and the same results"
+cp -a "$dir/one" "$dir/viewed"
+sim --seeds 1..5 -j2 --resume --view --out "$dir/viewed" "$dir/lossy.ini" >/dev/null 2>"$dir/said" || fail "$(cat "$dir/said")"
+expect 10 "$(find "$dir/viewed" -name 'view-*.jsonl' | wc -l)" "recordings"
+cmp "$dir/one/summary.json" "$dir/viewed/summary.json" || fail "another summary"
+grep -q 'id="network"' "$dir/viewed/report.html" || fail "no network in the report"
+
 test_case "another configuration is refused"
 sed 's/0.01/0.02/' "$dir/lossy.ini" >"$dir/other.ini"
 status=0

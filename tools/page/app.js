@@ -114,9 +114,17 @@ async function replay() {
   const messages = text.split('\n').slice(0, -1).map(line => JSON.parse(line));
   find('replay').hidden = false;
   find('pause').hidden = true;
-  const player = new Player(messages, shape, {slider: find('moment'), button: find('play')});
-  player.applied = now => charts.take(model = now);
-  player.reached = show;
+  const slider = find('moment'), button = find('play');
+  const player = new Player(messages, shape, {slider, button});
+  slider.addEventListener('input', () => player.go(Number(slider.value)));
+  button.addEventListener('click', () => player.toggle());
+  player.through(now => charts.take(now));
+  player.reached = now => {
+    model = now;
+    charts.moment = model.now;
+    charts.at = null;
+    show();
+  };
   player.go(messages.length);
 }
 
@@ -216,7 +224,7 @@ async function start() {
   find('mount').textContent = shape.mount + (may_store ? '' : ' (read-only)');
   document.title = 'rocefs ' + shape.mount;
   model = new Model(shape);
-  charts = new Charts(find('charts'));
+  charts = new Charts(find('charts'), {live: !shape.recording, keys: true});
   tables = new Tables(find('tables'));
   panel = new Panel(find('panel'), mount);
   addTotals(charts);

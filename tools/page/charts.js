@@ -9,18 +9,21 @@ const kPoints = 20000;
 const kHeight = 52, kLeft = 150, kRight = 12;
 
 export class Charts {
-  constructor(place) {
+  // `live`: the present goes on, and only the last points are kept. `keys`: the page has keys for zoom.
+  constructor(place, {live, keys}) {
     this.place = place;
+    this.live = live;
     this.series = [];
     this.span = 10e9;   // shown, ns; Infinity: all
     this.end = null;    // null: the present
     this.moment = null; // where the cursor is if nothing is pointed at; null: at the present
     this.stores = [];
+    const key = (title, name) => keys ? `${title} (${name})` : title;
     const zoom = (text, title, act) => html('button', {title, click: act}, text);
     this.range = html('span', {class: 'range'});
     place.append(html('div', {class: 'bar'},
-        zoom('+', 'zoom in (+)', () => this.zoom(0.5)), zoom('−', 'zoom out (-)', () => this.zoom(2)),
-        zoom('all', 'show all (0)', () => this.zoom(Infinity)),
+        zoom('+', key('zoom in', '+'), () => this.zoom(0.5)), zoom('−', key('zoom out', '-'), () => this.zoom(2)),
+        zoom('all', key('show all', '0'), () => this.zoom(Infinity)),
         zoom('◀', 'earlier', () => this.shift(-0.5)), zoom('▶', 'later', () => this.shift(0.5)),
         this.range));
     this.body = html('div', {class: 'series', wheel: event => this.#wheel(event)});
@@ -32,7 +35,7 @@ export class Charts {
   add(name, read, format, fixed) {
     if (this.series.some(one => one.name === name)) return;
     const picture = svg('svg', {class: 'chart', role: 'img', tabindex: 0,
-      keydown: event => this.#step(event, one)});
+      keydown: event => this.#step(event, one), blur: () => { this.at = null; this.draw(); }});
     const latest = html('output', {});
     const row = html('figure', {class: 'series-row', 'data-series': name},
         html('figcaption', {title: name}, html('span', {}, short(name)), latest,
@@ -55,6 +58,11 @@ export class Charts {
     this.removed?.(name);
   }
 
+  clear() {
+    for (const one of this.series) one.points.length = 0;
+    this.at = this.moment = this.end = null;
+  }
+
   // A new point of each series. The same time again replaces the last one.
   take(model) {
     this.stores = model.stores;
@@ -65,7 +73,7 @@ export class Charts {
       const last = points[points.length - 1];
       if (last && last.x === model.now) last.y = value;
       else points.push({x: model.now, y: value});
-      if (points.length > kPoints) points.splice(0, kPoints / 10);
+      if (this.live && points.length > kPoints) points.splice(0, kPoints / 10);
     }
   }
 
@@ -73,6 +81,9 @@ export class Charts {
     const all = this.#extent();
     const span = Math.min(this.span, all.end - all.begin || 1);
     this.span = factor === Infinity ? Infinity : Math.max(span * factor, 1000);
+    const middle = this.at ?? this.moment;
+    if (middle != null) this.end = Math.min(Math.max(middle + this.span / 2, all.begin + this.span), all.end);
+    if (this.end === all.end) this.end = null;
     if (this.span >= all.end - all.begin) this.span = Math.max(this.span, 1000), this.end = null;
     this.draw();
   }
@@ -123,7 +134,7 @@ export class Charts {
     this.begin = this.span === Infinity ? all.begin : Math.max(this.until - this.span, all.begin);
     if (this.until <= this.begin) this.until = this.begin + 1;
     this.range.textContent = `${duration(this.begin)} to ${duration(this.until)}` +
-        (this.end === null ? '' : ', not the present') +
+        (this.end === null || !this.live ? '' : ', not the present') +
         (this.at == null ? '' : `; cursor at ${duration(this.at)}`);
     for (const one of this.series) this.#draw_one(one);
   }
@@ -150,8 +161,8 @@ export class Charts {
     let at = shown[shown.length - 1];
     const cursor = this.at ?? this.moment;
     if (cursor != null) {
-      at = nearest(shown, cursor);
-      if (at) parts.push(svg('line', {x1: x(at.x), x2: x(at.x), y1: 4, y2: y(0), class: 'cursor'}));
+      at = nearest(one.points, cursor);
+      if (at && at.x >= this.begin && at.x <= this.until) parts.push(svg('line', {x1: x(at.x), x2: x(at.x), y1: 4, y2: y(0), class: 'cursor'}));
     }
     one.latest.textContent = at && !Number.isNaN(at.y) ? one.format(at.y) : '–';
     one.picture.setAttribute('viewBox', `0 0 ${width} ${kHeight}`);

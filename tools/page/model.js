@@ -66,7 +66,15 @@ export class Model {
     return undefined;
   }
 
+  // Takes a message whose picture is wanted: rates since the message before, flows.
   apply(message) {
+    this.absorb(message);
+    if (!this.gone) this.#follow();
+    this.#read_flows();
+  }
+
+  // Takes the texts of a message alone.
+  absorb(message) {
     for (const part of message.groups) {
       const group = this.groups[part.g];
       if (part.paths) {
@@ -85,8 +93,6 @@ export class Model {
     this.gone = message.gone || '';
     if (message.dmesg) this.dmesg = this.dmesg.concat(message.dmesg).slice(-2000);
     if (message.stores) this.#take_stores(message.stores);
-    if (!this.gone) this.#follow();
-    this.#read_flows();
     ++this.looks;
   }
 

@@ -15,7 +15,7 @@ export class Panel {
     this.title = html('h2', {}, 'nothing selected');
     this.files = html('div', {class: 'files'});
     place.append(this.title, this.facts, this.files);
-    setInterval(() => this.refresh(), 1000);
+    if (mount.live()) setInterval(() => this.refresh(), 1000);
   }
 
   show_root() {

@@ -6,7 +6,8 @@ import {Model} from '/model.js';
 const kBetween = 200;  // ms from message to message
 
 export class Player {
-  // `slider` stands for the moment, `button` plays and stops.
+  // `slider` stands for the moment, `button` says what toggle() would do. Who makes them listens to
+  // them.
   constructor(messages, shape, {slider, button}) {
     this.messages = messages;
     this.shape = shape;
@@ -16,25 +17,35 @@ export class Player {
     this.model = new Model(shape);
     slider.max = messages.length;
     slider.min = messages.length ? 1 : 0;
-    slider.addEventListener('input', () => this.go(Number(slider.value)));
-    button.addEventListener('click', () => this.timer ? this.stop() : this.#play());
   }
 
-  // Called with the model after each message, and when the moment is reached.
-  applied() {}
+  // Called with the model when the moment is reached.
   reached() {}
+
+  // Goes through all messages, and calls `each` with the model after each.
+  through(each) {
+    const model = new Model(this.shape);
+    for (const message of this.messages) {
+      model.apply(message);
+      each(model);
+    }
+  }
 
   go(to) {
     if (to < this.done) {
       this.model = new Model(this.shape);
       this.done = 0;
     }
-    for (; this.done < to; ++this.done) {
-      this.model.apply(this.messages[this.done]);
-      this.applied(this.model);
-    }
+    // Two messages make rates. Those on the way have no picture.
+    while (this.done < to - 2) this.model.absorb(this.messages[this.done++]);
+    while (this.done < to) this.model.apply(this.messages[this.done++]);
     this.slider.value = this.done;
     if (this.done) this.reached(this.model);
+  }
+
+  toggle() {
+    if (this.timer) this.stop();
+    else this.#play();
   }
 
   stop() {

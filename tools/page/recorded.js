@@ -10,49 +10,53 @@ import {Player} from '/player.js';
 export class Recorded {
   // `networks`: [{name, shape, messages}].
   constructor(place, networks) {
-    this.place = place;
     const choice = html('select', {'aria-label': 'run', change: () => this.#show(networks[choice.value])},
         networks.map((one, i) => html('option', {value: i}, one.name || 'the run')));
     choice.hidden = networks.length < 2;
-    this.choice = choice;
+    const button = html('button', {}, 'play');
+    const slider = html('input', {type: 'range', 'aria-label': 'moment of the run'});
+    this.controls = {slider, button};
+    this.clock = html('output', {class: 'clock'});
+    this.picture = html('div', {class: 'picture'});
+    const side = html('div', {class: 'side'}), below = html('div', {class: 'over-time'});
+    place.append(html('div', {class: 'moment'}, choice, button, slider, this.clock), this.picture, side,
+        below);
+    this.charts = new Charts(below, {live: false});
+    addTotals(this.charts);
+    this.panel = new Panel(side, {live: () => false});
+    slider.addEventListener('input', () => this.player.go(Number(slider.value)));
+    button.addEventListener('click', () => this.player.toggle());
     this.#show(networks[0]);
   }
 
+  // The first moment is the one of the deepest queue, or of the highest rate where none was seen.
   #show({shape, messages}) {
+    const {charts, panel} = this;
     this.player?.stop();
-    const button = html('button', {}, 'play');
-    const slider = html('input', {type: 'range', 'aria-label': 'moment of the run'});
-    const clock = html('output', {class: 'clock'});
-    const picture = html('div', {class: 'picture'}), side = html('div', {class: 'side'});
-    const below = html('div', {class: 'over-time'});
-    this.place.replaceChildren(html('div', {class: 'moment'}, this.choice, button, slider, clock), picture,
-        side, below);
-    const charts = new Charts(below);
-    addTotals(charts);
-    charts.zoom(Infinity);
-    const panel = new Panel(side, {live: () => false});
-    const map = new Map_(picture, shape, index => {
+    const player = this.player = new Player(messages, shape, this.controls);
+    const map = new Map_(this.picture, shape, index => {
       map.mark(index);
       panel.show(shape.nodes[index], shape, index);
-      panel.update(this.player.model);
+      panel.update(player.model);
     });
     panel.show_root();
-    this.player = new Player(messages, shape, {slider, button});
-    // The charts have the whole run. The first moment is the one of the deepest queue.
-    let deepest = -1, first = 1;
-    this.player.applied = model => {
+    charts.clear();
+    const deepest = {value: 0, look: 0}, fastest = {value: -1, look: 1};
+    player.through(model => {
       charts.take(model);
-      if (model.totals.deepest > deepest) [deepest, first] = [model.totals.deepest, model.looks];
-    };
-    this.player.go(messages.length);
-    this.player.applied = () => {};
-    this.player.reached = model => {
+      for (const [most, key] of [[deepest, 'deepest'], [fastest, 'rate']]) {
+        if (model.totals[key] > most.value) [most.value, most.look] = [model.totals[key], model.looks];
+      }
+    });
+    charts.zoom(Infinity);
+    player.reached = model => {
       map.update(model);
       panel.update(model);
       charts.moment = model.now;
+      charts.at = null;
       charts.draw();
-      clock.textContent = duration(model.now);
+      this.clock.textContent = duration(model.now);
     };
-    this.player.go(first);
+    player.go(deepest.look || fastest.look);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <exception>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -51,7 +52,7 @@ void join_group(json& earlier, json later) {
   earlier["c"] = std::move(joined);
 }
 
-// One message that has the effect of two. Throws json::exception for malformed ones.
+// One message that has the effect of two. Throws for malformed ones.
 std::string joined(const std::string& one, const std::string& two) {
   json all = parsed(one), later = parsed(two);
   for (json& group : later.at("groups")) {
@@ -100,6 +101,16 @@ std::vector<bool> busy_or_no_queue(const json& group) {
   return wanted;
 }
 
+void keep_files(json& group, const std::vector<bool>& wanted) {
+  for (const char* list : {"paths", "values"}) {
+    json kept = json::array();
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (wanted[i]) kept.push_back(std::move(group.at(list).at(i)));
+    }
+    group[list] = std::move(kept);
+  }
+}
+
 }  // namespace
 
 std::string recording_head(std::string_view shape) {
@@ -135,6 +146,21 @@ size_t Recording::size() const {
   return size;
 }
 
+bool Recording::drop_flows() {
+  for (std::string& message : messages) {
+    json one = parsed(message);
+    if (!one.is_object() || !one.contains("groups")) return false;
+    one.erase("dmesg");
+    json kept = json::array();
+    for (json& group : one["groups"]) {
+      if (group.is_object() && group.contains("g") && group["g"] == 0) kept.push_back(group);
+    }
+    one["groups"] = std::move(kept);
+    message = text_of(one);
+  }
+  return true;
+}
+
 bool Recording::shorten(size_t most) {
   try {
     if (size() > most) drop_idle_queues();
@@ -142,47 +168,44 @@ bool Recording::shorten(size_t most) {
       if (messages.size() < 4) return false;
       join_neighbours();
     }
-  } catch (const json::exception&) {
+  } catch (const std::exception&) {  // the library's, and of an index that is no file's
     return false;
   }
   return true;
 }
 
-// Files of group 0 are the same ones from a message with paths to the next such message.
+// Files of group 0 are the same ones from a message with paths to the next such message. A message
+// at a time is JSON: all of them take much memory.
 void Recording::drop_idle_queues() {
-  std::vector<json> all;
-  for (const std::string& message : messages) all.push_back(parsed(message));
-  for (size_t begin = 0, end; begin < all.size(); begin = end) {
-    json* first = group_0(all[begin]);
-    end = begin + 1;
-    while (end < all.size() && !has_paths(group_0(all[end]))) ++end;
-    if (!has_paths(first)) continue;
-    std::vector<bool> wanted = busy_or_no_queue(*first);
-    for (size_t i = begin + 1; i < end; ++i) {
-      json* group = group_0(all[i]);
+  for (size_t begin = 0, end; begin < messages.size(); begin = end) {
+    json opening = parsed(messages[begin]);
+    json* first = group_0(opening);
+    std::vector<bool> wanted;
+    if (has_paths(first)) wanted = busy_or_no_queue(*first);
+    for (end = begin + 1; end < messages.size(); ++end) {
+      json message = parsed(messages[end]);
+      const json* group = group_0(message);
+      if (has_paths(group)) break;
       for (size_t at = 0; group && at < group->at("c").size(); at += 2) {
         wanted.at(group->at("c")[at].get<size_t>()) = true;
       }
     }
+    if (!has_paths(first)) continue;
+    keep_files(*first, wanted);
+    messages[begin] = text_of(opening);
     std::vector<size_t> places;  // new indices by old ones
     size_t next = 0;
     for (bool one : wanted) places.push_back(one ? next++ : SIZE_MAX);
-    for (const char* list : {"paths", "values"}) {
-      json kept = json::array();
-      for (size_t i = 0; i < wanted.size(); ++i) {
-        if (wanted[i]) kept.push_back(std::move(first->at(list).at(i)));
-      }
-      (*first)[list] = std::move(kept);
-    }
     for (size_t i = begin + 1; i < end; ++i) {
-      json* group = group_0(all[i]);
+      json message = parsed(messages[i]);
+      json* group = group_0(message);
       for (size_t at = 0; group && at < group->at("c").size(); at += 2) {
         json& index = group->at("c")[at];
         index = places[index.get<size_t>()];
       }
+      messages[i] = text_of(message);
     }
   }
-  for (size_t i = 0; i < all.size(); ++i) messages[i] = text_of(all[i]);
 }
 
 void Recording::join_neighbours() {

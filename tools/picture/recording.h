@@ -22,6 +22,8 @@ struct Recording {
   // left out.
   static std::optional<Recording> parse(std::string_view text);
   size_t size() const;
+  // Leaves out flows, loads and the lines of dmesg. False if a message is malformed.
+  bool drop_flows();
   // Leaves out the files of queues and PFC that are 0 all the time, all but one for each port, then
   // joins neighbours, the first message and the last one excepted, until size() is `most` or less.
   // False if it cannot be so short, or a message is malformed.

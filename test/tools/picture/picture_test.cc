@@ -167,3 +167,12 @@ TEST_CASE("recording: a shorter one leaves out queues that are never used") {
   CHECK(nlohmann::json::parse(recording->messages[2])["groups"][0]["c"] ==
         nlohmann::json({2, "0", 3, "1"}));
 }
+
+TEST_CASE("recording: a change of a file that is not there is malformed") {
+  std::optional<Recording> recording =
+      Recording::parse(recording_head(R"({"nodes":[],"cables":[]})") +
+                       "\n{\"groups\":[{\"g\":0,\"paths\":[\"a\"],\"values\":[\"0\"]}]}\n"
+                       "{\"groups\":[{\"g\":0,\"c\":[7,\"1\"]}]}\n");
+  REQUIRE(recording);
+  CHECK_FALSE(recording->shorten(1));
+}

@@ -6,33 +6,22 @@
 #include "core/base/units.h"
 #include "tools/page/bundle.h"
 #include "tools/page/page.h"
+#include "tools/rocefs/sim/markup.h"
 #include "tools/rocefs/sim/report_data.h"
 #include "tools/rocefs/sim/text_table.h"
 
 namespace rocefs {
 namespace {
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
+// The rules of the dark theme in a style, for readers whose browser runs no scripts.
+std::string dark_rules(std::string_view style) {
+  constexpr std::string_view kDark = "[data-theme=dark] {";
+  std::string rules;
+  for (size_t at = 0; (at = style.find(kDark, at)) != style.npos;) {
+    at += kDark.size();
+    rules += ":root {" + std::string(style.substr(at, style.find('}', at) - at)) + "}\n";
   }
-  return out;
+  return "@media (prefers-color-scheme: dark) { " + rules + "}\n";
 }
 
 class Page {
@@ -43,14 +32,17 @@ class Page {
         data_(report_data(report.input, means_)) {}
 
   std::string text() const {
+    const std::string_view drawing = page_file("/drawing.css")->content;
+    const std::string_view own = page_file("/report.css")->content;
     std::string text = fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
         "'unsafe-inline'; script-src 'unsafe-inline'\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<title>{}</title>\n<style>{}{}</style>\n</head>\n<body>\n",
-        escaped(report_.title), page_file("/drawing.css")->content,
-        page_file("/report.css")->content);
+        "<title>{0}</title>\n<style>{1}{2}</style>\n"
+        "<noscript><style>{3}{4}.network {{ display: none; }}</style></noscript>\n"
+        "</head>\n<body>\n",
+        escaped(report_.title), drawing, own, dark_rules(drawing), dark_rules(own));
     text += fmt::format("<h1>{}</h1>\n<p class=\"faint\">{}</p>\n", escaped(report_.title),
                         escaped(report_.origin));
     text += partial() + "<div class=\"legend\" id=\"legend\"></div>\n";
@@ -144,17 +136,14 @@ class Page {
   std::string network() const {
     if (report_.input.recordings.empty()) return {};
     std::string text = "<h2>The network over time</h2>\n";
-    if (data_.too_large.size() < report_.input.recordings.size()) {
+    if (data_.has_network) {
       text +=
           "<p class=\"faint\">A cable's colour is the load since the moment before; the slider "
           "chooses the moment, a click a switch or a device.</p>\n"
           "<div class=\"network\" id=\"network\"></div>\n";
     }
-    for (const std::string& file : data_.too_large) {
-      text += fmt::format(
-          "<p class=\"faint\">{0} is too large for this page: <code>rocefs view --replay "
-          "{0}</code> plays it.</p>\n",
-          escaped(file));
+    for (const std::string& note : data_.notes) {
+      text += fmt::format("<p class=\"faint\">{}</p>\n", note);
     }
     return text;
   }

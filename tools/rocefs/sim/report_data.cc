@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "tools/picture/recording.h"
+#include "tools/rocefs/sim/markup.h"
 
 namespace rocefs {
 namespace {
@@ -119,23 +120,46 @@ class Data {
     return safe;
   }
 
-  std::vector<std::string> too_large() && { return std::move(too_large_); }
+  std::vector<std::string> notes() && { return std::move(notes_); }
+  bool has_network() const { return !networks_.empty(); }
 
  private:
-  // Recordings that fit become JSON: they stand as text in that of data().
+  // Recordings that fit become JSON: they stand as text in that of data(). The report shows no
+  // flows.
   void take_recordings() {
+    size_t left = input_.recordings.size(), room = kAllRecordings;
     for (const ReportRecording& one : input_.recordings) {
+      const size_t share = room / left--;
       std::optional<std::string> text = recording_text(one.path);
-      std::optional<Recording> recording = text ? Recording::parse(*text) : std::nullopt;
-      if (!recording || !recording->shorten(kAllRecordings / input_.recordings.size())) {
-        too_large_.push_back(one.path.substr(one.path.rfind('/') + 1));
+      if (!text) {
+        notes_.push_back(too_large(one));
         continue;
+      }
+      std::optional<Recording> recording = Recording::parse(*text);
+      if (!recording || recording->messages.empty()) {
+        notes_.push_back(fmt::format("{} is no whole recording.", escaped(one.name)));
+        continue;
+      }
+      const size_t looks = recording->messages.size();
+      if (!recording->drop_flows() || !recording->shorten(share)) {
+        notes_.push_back(too_large(one));
+        continue;
+      }
+      room -= recording->size();
+      if (recording->messages.size() < looks) {
+        notes_.push_back(fmt::format("Of the {} looks in {}, {} are shown here.", looks,
+                                     escaped(one.name), recording->messages.size()));
       }
       if (!networks_.empty()) networks_ += ',';
       networks_ += fmt::format("{{\"name\":{},\"shape\":{},\"messages\":[{}]}}",
                                SummaryJson(one.variant).dump(), recording->shape,
                                fmt::join(recording->messages, ","));
     }
+  }
+  static std::string too_large(const ReportRecording& one) {
+    return fmt::format(
+        "{0} is too large for this page: <code>rocefs view --replay {0}</code> plays it.",
+        escaped(one.name));
   }
 
   SummaryJson cdfs() const {
@@ -217,8 +241,8 @@ class Data {
   TimeNs longest_ = 0;
   double unit_ns_ = 1;
   const char* unit_ = "";
-  std::string networks_;                // elements of a JSON array
-  std::vector<std::string> too_large_;  // names of files
+  std::string networks_;            // elements of a JSON array
+  std::vector<std::string> notes_;  // about recordings
 };
 
 }  // namespace
@@ -226,7 +250,8 @@ class Data {
 ReportData report_data(const ReportInput& input, const std::vector<VariantMeans>& means) {
   Data data(input, means);
   std::string json = data.text();
-  return {std::move(json), std::move(data).too_large()};
+  const bool has_network = data.has_network();
+  return {std::move(json), std::move(data).notes(), has_network};
 }
 
 std::vector<Sample> read_series(const std::string& path) {

@@ -21,6 +21,7 @@ struct ReportSeries {
 struct ReportRecording {
   std::string variant;
   std::string path;  // of the file
+  std::string name;  // the path from the report's directory
 };
 
 struct ReportInput {
@@ -32,8 +33,9 @@ struct ReportInput {
 
 struct ReportData {
   std::string json;  // without <: it can stand in a script element
-  // Names of the recordings that are too large for a page.
-  std::vector<std::string> too_large;
+  // About recordings, for people, as HTML: why one is not there, or how many looks it has.
+  std::vector<std::string> notes;
+  bool has_network = false;  // a recording is in `json`
 };
 // `means`: means_of(input.runs). Reads the recordings.
 ReportData report_data(const ReportInput& input, const std::vector<VariantMeans>& means);

@@ -166,7 +166,9 @@ class Runner {
     for (const RunResult& run : report_.runs) {
       runs.push_back(RunSummary::of(run, options_.seed));
       page.input.series.push_back({run.variant, options_.seed, run.samples});
-      if (!run.recording.empty()) page.input.recordings.push_back({run.variant, run.recording});
+      if (run.recording.empty()) continue;
+      page.input.recordings.push_back(
+          {run.variant, run.recording, run.recording.substr(run.recording.rfind('/') + 1)});
     }
     return page.text();
   }

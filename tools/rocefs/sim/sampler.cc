@@ -60,8 +60,7 @@ Result<void> Sampler::add(Tree& tree, const Scenario::Line& line) {
 }
 
 TimeNs Sampler::due(TimeNs now) const {
-  if (columns_.empty() && !always_) return kNever;
-  return (now + interval_ - 1) / interval_ * interval_;
+  return columns_.empty() ? kNever : next_interval(now);
 }
 
 Sample Sampler::take(TimeNs now, const Read& read) {

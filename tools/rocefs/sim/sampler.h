@@ -28,11 +28,10 @@ class Sampler {
   // Adds a column. EINVAL for a malformed line, and for a file that is not there and may not come
   // later, as those of flows, faults and queue pairs may.
   Result<void> add(Tree& tree, const Scenario::Line& line);
-  // First time from `now` on at which a look is due; kNever if nothing is looked at.
+  // First time from `now` on at which a sample is due; kNever without a column.
   TimeNs due(TimeNs now) const;
-  bool empty() const { return columns_.empty(); }
-  // The whole network is looked at, too: due() is never kNever.
-  void look_always() { always_ = true; }
+  // First multiple of the interval from `now` on.
+  TimeNs next_interval(TimeNs now) const { return (now + interval_ - 1) / interval_ * interval_; }
   Sample take(TimeNs now, const Read& read);
 
  private:
@@ -47,7 +46,6 @@ class Sampler {
 
   const TimeNs interval_;
   std::vector<Column> columns_;
-  bool always_ = false;
 };
 
 }  // namespace rocefs

@@ -21,8 +21,8 @@ and slowdown by size. Every output names the seed and the configuration; runs wi
 configuration give the same output. With --seeds each variant is run with each seed, in a directory
 DIR/runs/VARIANT/seed-N, and the table has means with 95 % confidence intervals.
 
-  --out DIR      write report.html, flows.csv, summary.json, links.csv, timing.csv, series.csv and
-                 plot.gp to DIR, plot.svg and plot.png by gnuplot, and with capture=yes
+  --out DIR      write report.html, flows.csv, summary.json, links.csv, queues.csv, timing.csv,
+                 series.csv and plot.gp to DIR, plot.svg and plot.png by gnuplot, and with capture=yes
                  packets.pcapng (packets-NAME.pcapng for each variant)
   --view         write a recording of each run to DIR/view.jsonl (view-NAME.jsonl), a look at
                  each interval of [sample], for 'rocefs view --replay' and report.html

@@ -375,15 +375,19 @@ std::optional<Failure> Simulation::run_steps() {
   const TimeNs step = longest_step(instance_->fabric().devices().size());
   size_t next_store = 0;
   for (TimeNs now = 0;;) {
+    result_.end = now;
     if (std::optional<Failure> failure = store_due(now, next_store)) return failure;
-    if (sampler_.due(now) == now) look(now);
+    if (sampler_.due(now) == now) {
+      result_.samples.push_back(
+          sampler_.take(now, [this](const std::string& path) { return text_of(path); }));
+    }
+    if (view_ && sampler_.next_interval(now) == now) view_->look(now);
     note_ended(now);
     uint64_t ended = flows_known() - to_come_.size() - running_.size() - loads_->running();
     if (options_.progress) {
       uint64_t expected = result_.flows.size() + loads_->expected(now);
       options_.progress({now, ended, flows_known(), expected});
     }
-    result_.end = now;
     bool over = scenario.until ? now >= *scenario.until : ended == flows_known() && loads_->over();
     if (over && error_.empty()) {
       result_.end_kind = scenario.until ? RunEnd::kUntil : RunEnd::kFlowsDone;
@@ -394,17 +398,22 @@ std::optional<Failure> Simulation::run_steps() {
     TimeNs to = std::min(end, now + step);
     if (next_store < stores_.size()) to = std::min(to, stores_[next_store].at);
     to = std::min(to, sampler_.due(now + 1));
-    if (Result<void> passed = advance(to - now); !passed) return Failure{1, passed.error().reason};
+    if (Result<void> passed = pass(now, to); !passed) return Failure{1, passed.error().reason};
     now = to;
   }
 }
 
-void Simulation::look(TimeNs now) {
-  if (!sampler_.empty()) {
-    result_.samples.push_back(
-        sampler_.take(now, [this](const std::string& path) { return text_of(path); }));
+// Lets time pass. Looks for the recording come between: steps, and so the end of the run, are those
+// of a run without them.
+Result<void> Simulation::pass(TimeNs from, TimeNs to) {
+  while (view_) {
+    const TimeNs next = sampler_.next_interval(from + 1);
+    if (next >= to) break;
+    if (Result<void> passed = advance(next - from); !passed) return passed;
+    view_->look(next);
+    from = next;
   }
-  if (view_) view_->look(now);
+  return advance(to - from);
 }
 
 // A recording that cannot be written leaves the run as it is.
@@ -417,7 +426,6 @@ void Simulation::begin_view() {
   }
   view_ = std::move(*begun);
   for (const std::string& line : result_.log) view_->note_log(line);
-  sampler_.look_always();
 }
 
 RunResult Simulation::run(const RunOptions& options) {

@@ -140,7 +140,7 @@ class Simulation final : private FlowSink {
   std::optional<Failure> run_steps();
   std::optional<Failure> cut_off(TimeNs now, uint64_t ended);
   void begin_view();
-  void look(TimeNs now);
+  Result<void> pass(TimeNs from, TimeNs to);
   void keep_failure(const Result<void>& result);
   std::optional<Failure> store_due(TimeNs now, size_t& next);
   void note_ended(TimeNs now);

@@ -145,7 +145,7 @@ class SweepMerge {
     return summary_text(json);
   }
 
-  // The samples are those of the first complete seed of each variant.
+  // Samples and recordings are those of the first complete seed of each variant that has them.
   std::string page() const {
     const Config& config = plan_.config();
     std::string title = config.scenario.title.empty() ? config.name : config.scenario.title;
@@ -157,9 +157,15 @@ class SweepMerge {
       if (there || !is_complete(out_, run)) continue;
       page.input.series.push_back(
           {run.variant_name(), run.seed, read_series(place_of(out_, run) + "/series.csv")});
-      std::string view = view_path(place_of(out_, run), run.variant_name());
-      if (std::filesystem::exists(view))
-        page.input.recordings.push_back({run.variant_name(), view});
+    }
+    for (const SweepRun& run : plan_.runs()) {
+      bool there = std::any_of(
+          page.input.recordings.begin(), page.input.recordings.end(),
+          [&](const ReportRecording& one) { return one.variant == run.variant_name(); });
+      if (there || !is_complete(out_, run) || !has_recording(out_, run)) continue;
+      page.input.recordings.push_back({run.variant_name(),
+                                       view_path(place_of(out_, run), run.variant_name()),
+                                       view_path(run.directory(), run.variant_name())});
     }
     return page.text();
   }
@@ -175,6 +181,10 @@ class SweepMerge {
 };
 
 }  // namespace
+
+bool has_recording(const std::string& directory, const SweepRun& run) {
+  return std::filesystem::exists(view_path(place_of(directory, run), run.variant_name()));
+}
 
 bool is_complete(const std::string& directory, const SweepRun& run) {
   std::optional<RunSummary> summary = summary_in(place_of(directory, run));

@@ -13,6 +13,8 @@ namespace rocefs {
 
 // Whether the run is there and need not be repeated: it has come to its end or its limit.
 bool is_complete(const std::string& directory, const SweepRun& run);
+// Whether the run has one for `rocefs view`.
+bool has_recording(const std::string& directory, const SweepRun& run);
 
 // Copies runs into `out` that are complete in one of `sources` and not in `out`; partial ones if
 // there is no other. EEXIST if two directories have different results of one run.

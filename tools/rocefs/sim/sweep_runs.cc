@@ -65,7 +65,8 @@ class SweepRunner {
   SweepEnd run_all() {
     if (!flag_) return {print_failure({1, fmt::format("no memory: {}", std::strerror(errno))})};
     for (SweepRun& run : plan_.runs(options_.shard)) {
-      bool there = options_.resume && is_complete(options_.out, run);
+      bool there = options_.resume && is_complete(options_.out, run) &&
+                   (!options_.view || has_recording(options_.out, run));
       if (!there) waiting_.push_back(run);
     }
     all_ = waiting_.size();

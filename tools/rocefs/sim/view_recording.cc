@@ -20,11 +20,13 @@ Caller reader() {
   return {::geteuid(), ::getegid(), ::getpid()};
 }
 
-// Leaves out lines of this process' pid in texts as `get` shows them: the same run gives the same
-// recording.
-void erase_pid(std::string& text) {
+// Leaves out who has started a flow, in texts as `get` shows them: this process, whose pid and name
+// are not the same in each run.
+void erase_process(std::string& text) {
   const std::string line = fmt::format("\\npid {}\\n", ::getpid());
-  for (size_t at = 0; (at = text.find(line, at)) != text.npos;) text.erase(at, line.size() - 2);
+  for (size_t at = 0; (at = text.find(line, at)) != text.npos;) {
+    text.erase(at, std::min(text.find('\n', at), text.size()) - at);
+  }
 }
 
 }  // namespace
@@ -85,7 +87,7 @@ Result<void> ViewRecording::look_at(Group& group) {
     });
     if (!read) return errorf(read.error().code, "{}: {}", name_, read.error().reason);
   }
-  erase_pid(text);
+  erase_process(text);
   group.looks.take();
   return {};
 }
@@ -116,8 +118,10 @@ Result<std::string> ViewRecording::shape(const std::string& title) {
 }
 
 void ViewRecording::look(TimeNs now) {
-  if (!written_ || now == std::exchange(last_look_, now)) return;
-  written_ = write_look();
+  if (!written_) return;
+  const bool passed = now != std::exchange(last_look_, now);
+  if (passed || !log_.empty() || !stores_.empty()) written_ = write_look();
+  if (!written_) give_up();
 }
 
 Result<void> ViewRecording::write_look() {
@@ -149,7 +153,15 @@ Result<void> ViewRecording::finish() {
   errno = 0;
   file_.close();
   if (file_) return {};
-  return file_error();
+  const Error error = file_error();
+  give_up();
+  return error;
+}
+
+// On a full disk the results need the room.
+void ViewRecording::give_up() {
+  file_.close();
+  ::unlink(name_.c_str());
 }
 
 }  // namespace rocefs

@@ -30,7 +30,8 @@ class ViewRecording {
   // A line of dmesg, and a store as a line for clock/at: shown with the next look.
   void note_log(std::string_view line) { append_json(log_, json_string(line)); }
   void note_store(std::string_view line) { append_json(stores_, json_string(line)); }
-  // Writes a message, if time has passed since the last one. After an error looks do nothing.
+  // Writes a message, if time has passed since the last one, or something is noted. After an error
+  // looks do nothing, and the file is removed.
   void look(TimeNs now);
   // Whether all is in the file.
   Result<void> finish();
@@ -47,6 +48,7 @@ class ViewRecording {
   Result<void> look_at(Group& group);
   std::vector<std::string> names_in(const std::string& directory);
   Result<std::string> shape(const std::string& title);
+  void give_up();
   Error file_error() const;
   Result<void> write_look();
   Result<void> write(const std::string& line);
