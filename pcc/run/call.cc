@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "pcc/api/register_access.h"
@@ -15,8 +16,17 @@ namespace {
 thread_local PccCall* call_here = nullptr;
 thread_local unsigned inside_here = 0;
 
-bool all_zero(const uint8_t* bytes, size_t size) {
-  return std::all_of(bytes, bytes + size, [](uint8_t byte) { return byte == 0; });
+// By words of the result, each within one that the algorithm has just stored: the CPU would wait
+// for a load across two of them.
+bool reserved_is_zero(const mango_pcc_result_t& result) {
+  const uint8_t* bytes = result._reserved;
+  static_assert(offsetof(mango_pcc_result_t, _reserved) == 5 && sizeof result == 32);
+  auto word = [&](size_t at) {
+    uint64_t value;
+    std::memcpy(&value, bytes + at, sizeof value);
+    return value;
+  };
+  return (bytes[0] | bytes[1] | bytes[2]) == 0 && word(3) == 0 && (word(11) | word(19)) == 0;
 }
 
 }  // namespace
@@ -31,18 +41,12 @@ bool InsidePcc::here() {
   return inside_here > 0 || call_here;
 }
 
-PccCall::PccCall(PccRun& run, unsigned poller, PccQp& qp, const PccAlgorithm& algorithm,
-                 PccReads& reads, TimeNs now, bool due)
+PccCall::PccCall(PccRun& run, unsigned poller, PccReads& reads, TimeNs now)
     : run_(run),
       poller_(poller),
-      qp_(qp),
-      algorithm_(algorithm),
       reads_(reads),
       now_(now),
-      due_(due),
-      traced_(load_word(run.signals.trace_calls) != 0) {
-  call_here = this;
-}
+      traced_(load_word(run.signals.trace_calls) != 0) {}
 
 PccCall::~PccCall() {
   call_here = nullptr;
@@ -52,20 +56,26 @@ PccCall* PccCall::current() {
   return call_here;
 }
 
-void PccCall::call() {
-  uint32_t old_window = qp_.window();
-  if (algorithm_.event) {
-    call_event();
+void PccCall::call(PccQp& qp, const PccAlgorithm& algorithm, bool due) {
+  qp_ = &qp;
+  algorithm_ = &algorithm;
+  due_ = due;
+  budget_ = poll_interval_ = 0;
+  call_here = this;
+  uint32_t old_window = qp.window();
+  if (algorithm.event) {
+    call_event(qp, algorithm);
   } else {
-    algorithm_.legacy(qp_.parameters().data());
+    algorithm.legacy(qp.parameters().data());
   }
-  trace(old_window);
+  call_here = nullptr;
+  qp.count_call();
+  if (traced_) trace(old_window);
 }
 
 void PccCall::trace(uint32_t old_window) {
   rocefs_call_entry entry{};
-  entry.call = qp_.note_call();
-  if (!traced_) return;
+  entry.call = qp_->described_call();
   entry.call.at_ns = static_cast<uint64_t>(now_);
   entry.call.old_window = old_window;
   entry.call.active = load_word(run_.signals.active_count);
@@ -73,38 +83,38 @@ void PccCall::trace(uint32_t old_window) {
   run_.trace.add_call(entry);
 }
 
-void PccCall::call_event() {
+inline void PccCall::call_event(PccQp& qp, const PccAlgorithm& algorithm) {
   mango_pcc_context_t context{};
-  context.current_window = qp_.window();
-  if (declared(MANGO_PCC_METRIC_CNP)) {
-    context.cnp_delta = qp_.read_cnps();
+  context.current_window = qp.window();
+  if (algorithm.metrics & MANGO_PCC_METRIC_CNP) {
+    context.cnp_delta = qp.read_cnps();
     reads_.cnps.add();
   }
-  if (declared(MANGO_PCC_METRIC_RTT)) {
-    context.latest_rtt_ns = qp_.rtt_ns();
-    context.rtt_updated = qp_.take_update();
+  if (algorithm.metrics & MANGO_PCC_METRIC_RTT) {
+    context.latest_rtt_ns = qp.rtt_ns();
+    context.rtt_updated = qp.take_update();
   }
   context.active_qp_count = load_word(run_.signals.active_count);
-  mango_pcc_result_t result = algorithm_.event(qp_.parameters().data(), &context);
+  mango_pcc_result_t result = algorithm.event(qp.parameters().data(), &context);
   if (result.new_window == 0) {
     warn(PccWarning::kNoWindow, "a new_window of 0 leaves the window as it is");
   } else {
-    set_window(result.new_window);
+    qp.set_window(result.new_window, now_, run_.trace);
   }
   if (result.request_rtt_probe) request(MANGO_PCC_EVENT_RTT);
-  if (!all_zero(result._reserved, sizeof result._reserved)) {
+  if (!reserved_is_zero(result)) {
     warn(PccWarning::kReserved, "reserved octets of its result are not 0, and ignored");
   }
 }
 
 bool PccCall::declared(mango_pcc_metric_flags_e metric) const {
-  return !algorithm_.event || (algorithm_.metrics & metric);
+  return !algorithm_->event || (algorithm_->metrics & metric);
 }
 
 void PccCall::read_answer() {
-  if (!qp_.probing()) return;
+  if (!qp_->probing()) return;
   reads_.rtts.add();
-  qp_.read_answer();
+  qp_->read_answer();
 }
 
 uint32_t PccCall::event_value(mango_pcc_event_e event) {
@@ -112,13 +122,13 @@ uint32_t PccCall::event_value(mango_pcc_event_e event) {
     case MANGO_PCC_EVENT_CNP:
       if (!declared(MANGO_PCC_METRIC_CNP)) return 0;
       reads_.cnps.add();
-      return qp_.read_cnps();
+      return qp_->read_cnps();
     case MANGO_PCC_EVENT_RTT: {
       if (!declared(MANGO_PCC_METRIC_RTT)) return 0;
       read_answer();
-      if (!qp_.take_update()) return 0;
+      if (!qp_->take_update()) return 0;
       constexpr uint64_t kMaxRtt = std::numeric_limits<uint32_t>::max();
-      return static_cast<uint32_t>(std::min(qp_.rtt_ns(), kMaxRtt));
+      return static_cast<uint32_t>(std::min(qp_->rtt_ns(), kMaxRtt));
     }
   }
   return 0;
@@ -134,7 +144,7 @@ mango_status_e PccCall::request(mango_pcc_event_e event) {
         return MANGO_STATUS_NOT_SUPPORTED;
       }
       read_answer();
-      qp_.request_probe(now_, budget_, poll_interval_);
+      qp_->request_probe(now_, budget_, poll_interval_);
       return MANGO_STATUS_OK;
   }
   return MANGO_STATUS_INVALID_PARAM;
@@ -142,8 +152,8 @@ mango_status_e PccCall::request(mango_pcc_event_e event) {
 
 // The switch's time has 24 bits: it is the latest such time before the event.
 bool PccCall::next_event(rocefs_pcc_event_t& event) {
-  if (qp_.events().empty()) return false;
-  const rocefs_qp_event& from = qp_.events().front();
+  if (!qp_->has_events()) return false;
+  const rocefs_qp_event& from = qp_->first_event();
   event = {};
   event.at_ns = from.at_ns;
   event.acked_bytes = from.acked;
@@ -167,7 +177,7 @@ bool PccCall::next_event(rocefs_pcc_event_t& event) {
     entry.event = from;
     run_.trace.add_call(entry);
   }
-  qp_.events().pop_front();
+  qp_->drop_first_event();
   return true;
 }
 
@@ -177,13 +187,13 @@ void PccCall::limit_probe(TimeNs budget, TimeNs poll_interval) {
 }
 
 void PccCall::log(mango_log_level_e level, std::string_view text) const {
-  run_.log(level, fmt::format("[poller {}][QP {}] {}", poller_, qp_.qpn(), text));
+  run_.log(level, fmt::format("[poller {}][QP {}] {}", poller_, qp_->qpn(), text));
 }
 
 void PccCall::warn(PccWarning warning, std::string_view text) const {
-  if (!run_.first(qp_.slot(), warning)) return;
+  if (!run_.first(qp_->slot(), warning)) return;
   std::string name =
-      algorithm_.name.empty() ? fmt::format("in slot {}", qp_.slot()) : algorithm_.name;
+      algorithm_->name.empty() ? fmt::format("in slot {}", qp_->slot()) : algorithm_->name;
   log(MANGO_LOG_LEVEL_WARN, fmt::format("algorithm {}: {}", name, text));
 }
 

@@ -90,8 +90,8 @@ Result<PccOffline::Decision> PccOffline::call(const Input& input) {
     qp->end_probe(input.at);
   }
   {
-    PccCall call(run_, 0, *qp, algorithm, reads_, input.at, input.due);
-    call.call();
+    PccCall call(run_, 0, reads_, input.at);
+    call.call(*qp, algorithm, input.due);
   }
   if (!qp->parameters().intact()) {
     run_.set_damage(fmt::format("the algorithm wrote past its parameters on QP {}", input.qpn));

@@ -13,9 +13,10 @@ namespace {
 // clock stands still would fill memory.
 constexpr size_t kMaxEntries = 4 * ROCEFS_MAX_QPS;
 
-uint32_t line_of(const PccQp& qp) {
-  return qp.qpn() - ROCEFS_FIRST_QPN;
-}
+// The call in progress in one word: its number, the slot, the queue pair.
+constexpr unsigned kNumberShift = 24, kSlotShift = 20;
+static_assert(ROCEFS_FIRST_QPN + ROCEFS_MAX_QPS <= 1 << kSlotShift);
+static_assert(MANGO_PCC_MAX_SLOTS == 1 << (kNumberShift - kSlotShift));
 
 }  // namespace
 
@@ -29,7 +30,8 @@ void PccPoller::scan() {
   changes_seen_ = load_announced(run_.signals.changes);
   for (uint32_t line = index_; line < ROCEFS_MAX_QPS; line += run_.pollers) {
     bool active = load_word(run_.signals.active[line / 64]) >> line % 64 & 1;
-    std::unique_ptr<PccQp>& qp = qps_[line / run_.pollers];
+    uint32_t place = line / run_.pollers;
+    std::unique_ptr<PccQp>& qp = qps_[place];
     if (!active && !qp) continue;
     const rocefs_qp_signals& signals = run_.signals.qps[line];
     uint32_t generation = load_announced(signals.generation);
@@ -39,7 +41,8 @@ void PccPoller::scan() {
       qp = std::make_unique<PccQp>(line + ROCEFS_FIRST_QPN, generation, signals,
                                    run_.control.qps[line], run_.slot, *run_.slots.at(run_.slot),
                                    run_.seed);
-      fresh_.push_back(line);
+      qp->place = place;
+      fresh_.push_back(place);
     }
   }
   find_listeners();
@@ -91,9 +94,9 @@ void PccPoller::find_listeners() {
   for_each([this](PccQp& qp) { listens_ |= qp.wants_events(); });
 }
 
-void PccPoller::schedule(PccQp& qp) {
+inline void PccPoller::schedule(PccQp& qp) {
   if (qp.next == kNever) return;
-  agenda_.push({qp.next, line_of(qp)});
+  agenda_.push(qp.next, qp.place);
 }
 
 void PccPoller::schedule_all() {
@@ -105,8 +108,8 @@ void PccPoller::schedule_all() {
 
 // Schedules queue pairs that were found outside poll(), one interval from now.
 void PccPoller::start_fresh(TimeNs now) {
-  for (uint32_t line : fresh_) {
-    PccQp* qp = find(line);
+  for (uint32_t place : fresh_) {
+    PccQp* qp = qps_[place].get();
     if (!qp || !qp->fresh) continue;
     qp->fresh = false;
     qp->due = qp->next = now + run_.interval;
@@ -115,13 +118,16 @@ void PccPoller::start_fresh(TimeNs now) {
   fresh_.clear();
 }
 
-bool PccPoller::is_stale(const PccAgenda::Entry& entry) {
-  PccQp* qp = find(entry.line);
-  return !qp || qp->fresh || qp->next != entry.at;
-}
-
-void PccPoller::drop_stale() {
-  while (!agenda_.empty() && is_stale(agenda_.front())) agenda_.pop();
+// Takes the first queue pair from the agenda if its time has come, else null.
+inline PccQp* PccPoller::take_due(TimeNs now) {
+  while (const PccAgenda::Entry* first = agenda_.front()) {
+    PccQp* qp = qps_[first->place].get();
+    bool stale = !qp || qp->fresh || qp->next != first->at;
+    if (!stale && first->at > now) return nullptr;
+    agenda_.pop();
+    if (!stale) return qp;
+  }
+  return nullptr;
 }
 
 void PccPoller::apply(PccQp& qp, unsigned slot) {
@@ -153,21 +159,21 @@ TimeNs PccPoller::poll(TimeNs now) {
   take_events();
   start_fresh(now);
   if (agenda_.size() > kMaxEntries) schedule_all();
-  for (drop_stale(); !agenda_.empty() && agenda_.front().at <= now; drop_stale()) {
-    PccQp& qp = *find(agenda_.front().line);
-    agenda_.pop();
-    step(qp, now);
+  PccCall call(run_, index_, reads_, now);
+  while (PccQp* qp = take_due(now)) {
+    step(*qp, call);
     if (run_.damaged()) return kNever;
-    schedule(qp);
+    schedule(*qp);
   }
-  TimeNs next = agenda_.empty() ? kNever : agenda_.front().at;
+  const PccAgenda::Entry* first = agenda_.front();
+  TimeNs next = first ? first->at : kNever;
   // Under the virtual clock the engine itself sees that an event comes.
   bool looks = listens_ && load_word(run_.signals.virtual_clock) == 0;
   return looks ? std::min(next, now + run_.interval) : next;
 }
 
-void PccPoller::step(PccQp& qp, TimeNs now) {
-  bool due = qp.due <= now;
+void PccPoller::step(PccQp& qp, PccCall& call) {
+  const TimeNs now = call.now(), interval = run_.interval;
   const PccAlgorithm& algorithm = *run_.slots.at(qp.slot());
   qp.begin_call();
   if (qp.probing() && algorithm.event) {
@@ -175,41 +181,35 @@ void PccPoller::step(PccQp& qp, TimeNs now) {
     qp.read_answer();
     qp.end_probe(now);
   }
-  bool wanted = due && qp.is_wanted();
-  if (wanted) qp.note_lateness(now, run_.interval);
-  if (due) {
-    TimeNs interval = run_.interval;
-    qp.due = now - qp.due < interval ? qp.due + interval : now + interval;
+  bool due = qp.due <= now, wanted = due && qp.is_wanted();
+  if (wanted) qp.note_lateness(now, interval);
+  if (due) qp.due = now - qp.due < interval ? qp.due + interval : now + interval;
+  if (wanted || qp.updated()) {
+    announce_call(qp);
+    call.call(qp, algorithm, due);
+    current_.store(0, std::memory_order_release);
+    if (!qp.parameters().intact()) note_damage(qp, algorithm);
   }
-  if (wanted || qp.updated()) call(qp, now, due);
   qp.next = std::min(qp.is_wanted() ? qp.due : kNever, qp.look_at(now));
 }
 
-void PccPoller::call(PccQp& qp, TimeNs now, bool due) {
-  const PccAlgorithm& algorithm = *run_.slots.at(qp.slot());
-  qpn_.store(qp.qpn(), std::memory_order_relaxed);
-  slot_.store(qp.slot(), std::memory_order_relaxed);
-  calls_.add();
-  number_.store(calls_.get(), std::memory_order_release);
-  {
-    PccCall call(run_, index_, qp, algorithm, reads_, now, due);
-    call.call();
-  }
-  number_.store(0, std::memory_order_release);
-  if (!qp.parameters().intact()) {
-    run_.set_damage(fmt::format("algorithm {} wrote past its parameters on QP {}",
-                                algorithm.name.empty() ? "without a name" : algorithm.name,
-                                qp.qpn()));
-  }
+inline void PccPoller::announce_call(const PccQp& qp) {
+  uint64_t number = calls_.get() + 1;
+  calls_.set(number);
+  current_.store(number << kNumberShift | uint64_t{qp.slot()} << kSlotShift | qp.qpn(),
+                 std::memory_order_release);
+}
+
+void PccPoller::note_damage(const PccQp& qp, const PccAlgorithm& algorithm) {
+  run_.set_damage(fmt::format("algorithm {} wrote past its parameters on QP {}",
+                              algorithm.name.empty() ? "without a name" : algorithm.name,
+                              qp.qpn()));
 }
 
 PccPoller::Current PccPoller::current() const {
-  for (;;) {
-    uint64_t number = number_.load(std::memory_order_acquire);
-    Current current{number, qpn_.load(std::memory_order_acquire),
-                    slot_.load(std::memory_order_acquire)};
-    if (number == 0 || number_.load(std::memory_order_relaxed) == number) return current;
-  }
+  uint64_t word = current_.load(std::memory_order_relaxed);
+  return {word >> kNumberShift, static_cast<uint32_t>(word & ((1u << kSlotShift) - 1)),
+          static_cast<unsigned>(word >> kSlotShift & (MANGO_PCC_MAX_SLOTS - 1))};
 }
 
 }  // namespace rocefs

@@ -56,10 +56,10 @@ class PccPoller {
   void schedule(PccQp& qp);
   void schedule_all();
   void start_fresh(TimeNs now);
-  void drop_stale();
-  bool is_stale(const PccAgenda::Entry& entry);
-  void step(PccQp& qp, TimeNs now);
-  void call(PccQp& qp, TimeNs now, bool due);
+  PccQp* take_due(TimeNs now);
+  void step(PccQp& qp, PccCall& call);
+  void announce_call(const PccQp& qp);
+  void note_damage(const PccQp& qp, const PccAlgorithm& algorithm);
 
   PccRun& run_;
   const unsigned index_;
@@ -69,15 +69,12 @@ class PccPoller {
   uint64_t overwritten_ = 0;  // events that it did not read in time
   bool listens_ = false;      // a queue pair may want events
   TimeNs last_now_ = 0;
-  std::vector<std::unique_ptr<PccQp>> qps_;  // by line / pollers
-  std::vector<uint32_t> fresh_;              // lines found since the last poll()
+  std::vector<std::unique_ptr<PccQp>> qps_;  // by place: line / pollers
+  std::vector<uint32_t> fresh_;              // places found since the last poll()
   PccAgenda agenda_;                         // an entry is stale if the queue pair's `next` differs
   PccReads reads_;
   Counter calls_;
-  // Call in progress. Stored before the number.
-  std::atomic<uint64_t> number_{0};
-  std::atomic<uint32_t> qpn_{0};
-  std::atomic<unsigned> slot_{0};
+  std::atomic<uint64_t> current_{0};  // the call in progress; 0: none
 };
 
 }  // namespace rocefs

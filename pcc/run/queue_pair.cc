@@ -11,10 +11,6 @@
 namespace rocefs {
 namespace {
 
-uint32_t clipped(uint64_t value) {
-  return static_cast<uint32_t>(std::min<uint64_t>(value, std::numeric_limits<uint32_t>::max()));
-}
-
 uint64_t window_word(uint32_t generation, uint32_t window) {
   return uint64_t{generation} << 32 | window;
 }
@@ -36,9 +32,9 @@ PccQp::PccQp(uint32_t qpn, uint32_t generation, const rocefs_qp_signals& signals
       control_(control),
       slot_(slot),
       window_(ROCEFS_FIRST_WINDOW),
-      probe_(load_word(control.probe)),
       cnps_seen_(load_word(signals.cnps)),
       parameters_(algorithm.initial),
+      probe_(load_word(control.probe)),
       rng_(seed, fmt::format("pcc {} {}", qpn, generation)) {
   uint64_t word = load_word(control.window);
   auto limit = static_cast<uint32_t>(word);
@@ -65,13 +61,13 @@ void PccQp::apply(unsigned slot, const PccAlgorithm& algorithm) {
   next = due;
   set_rate(0);
   set_wants(algorithm);
-  events_.clear();
   store_word(control_.slot, slot);
   store_word(control_.calls, uint32_t{0});
 }
 
 void PccQp::set_wants(const PccAlgorithm& algorithm) {
   wants_ = wants_of(algorithm);
+  events_ = wants_ ? std::make_unique<std::deque<rocefs_qp_event>>() : nullptr;
   store_word(control_.wants, wants_);
 }
 
@@ -85,9 +81,9 @@ void PccQp::set_rate(uint64_t bits_per_second) {
 // An algorithm that takes few events keeps the newest.
 bool PccQp::add_event(const rocefs_qp_event& event) {
   constexpr size_t kMost = 1024;
-  bool room = events_.size() < kMost;
-  if (!room) events_.pop_front();
-  events_.push_back(event);
+  bool room = events_->size() < kMost;
+  if (!room) drop_first_event();
+  events_->push_back(event);
   return room;
 }
 
@@ -95,10 +91,7 @@ uint64_t PccQp::line_rate() const {
   return load_word(signals_.line_bps);
 }
 
-void PccQp::set_window(uint32_t window, TimeNs now, PccTrace& trace) {
-  window = std::clamp(window, ROCEFS_LEAST_WINDOW, ROCEFS_NO_WINDOW - 1);
-  store_word(control_.calls, ++calls_);
-  if (window == window_) return;
+void PccQp::change_window(uint32_t window, TimeNs now, PccTrace& trace) {
   announce(control_.window, window_word(generation_, window));
   traced_ = std::max(traced_, now);
   trace.add(
@@ -106,26 +99,17 @@ void PccQp::set_window(uint32_t window, TimeNs now, PccTrace& trace) {
   window_ = window;
 }
 
-uint32_t PccQp::read_cnps() {
-  uint64_t cnps = load_word(signals_.cnps);
-  uint32_t delta = clipped(cnps - cnps_seen_);
-  cnps_seen_ = cnps;
-  call_cnps_ = clipped(uint64_t{call_cnps_} + delta);
-  return delta;
-}
-
-void PccQp::note_lateness(TimeNs now, TimeNs interval) {
-  if (call_number_ == 0) return;
+void PccQp::count_if_late(TimeNs now, TimeNs interval) {
   TimeNs at = due;
-  if (!events_.empty()) at = std::max(due, static_cast<TimeNs>(events_.front().at_ns) + interval);
+  if (has_events()) at = std::max(due, static_cast<TimeNs>(first_event().at_ns) + interval);
   if (now - at >= interval) store_word(control_.late_calls, ++late_calls_);
 }
 
-rocefs_qp_call PccQp::note_call() {
+rocefs_qp_call PccQp::described_call() const {
   rocefs_qp_call call{};
   call.qpn = qpn_;
   call.generation = generation_;
-  call.number = ++call_number_;
+  call.number = call_number_;
   call.slot = slot_;
   call.new_window = window_;
   call.rate_bps = rate_;
@@ -171,11 +155,6 @@ void PccQp::end_probe(TimeNs now) {
   if (!probing_ || budget_ == 0 || now - asked_ < budget_) return;
   probing_ = false;
   count_timeout();
-}
-
-TimeNs PccQp::look_at(TimeNs now) const {
-  if (!probing_ || budget_ == 0) return kNever;
-  return std::min(now + poll_interval_, std::max(asked_ + budget_, now + 1));
 }
 
 }  // namespace rocefs

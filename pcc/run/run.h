@@ -31,7 +31,7 @@ class PccRun {
         seed(run_seed),
         interval(run_interval),
         log(run_log),
-        trace(c) {}
+        trace(c, number_of_pollers > 1) {}
 
   const rocefs_signals_page& signals;
   rocefs_control_page& control;

@@ -1,4 +1,5 @@
-// PccTrace: the rings of window changes and of calls in the owner's page. Any of the run's threads.
+// PccTrace: the rings of window changes and of calls in the owner's page. Any of the run's threads;
+// a lone poller pays for no lock.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +13,10 @@ namespace rocefs {
 
 class PccTrace {
  public:
-  explicit PccTrace(rocefs_control_page& page) : page_(page) {}
+  PccTrace(rocefs_control_page& page, bool shared) : page_(page), shared_(shared) {}
 
   void add(const rocefs_trace_entry& entry) {
-    std::lock_guard guard(lock_);
+    std::unique_lock guard = locked();
     uint64_t number = load_word(page_.traced);
     rocefs_trace_entry& place = page_.trace[number % ROCEFS_TRACE_ENTRIES];
     store_word(place.at_ns, entry.at_ns);
@@ -29,7 +30,7 @@ class PccTrace {
   }
 
   void add_call(const rocefs_call_entry& entry) {
-    std::lock_guard guard(lock_);
+    std::unique_lock guard = locked();
     uint64_t number = load_word(page_.calls_traced);
     rocefs_call_entry& place = page_.calls[number % ROCEFS_CALL_ENTRIES];
     for (size_t i = 0; i < std::size(place.words); ++i) announce(place.words[i], entry.words[i]);
@@ -37,8 +38,13 @@ class PccTrace {
   }
 
  private:
+  std::unique_lock<std::mutex> locked() {
+    return shared_ ? std::unique_lock(lock_) : std::unique_lock(lock_, std::defer_lock);
+  }
+
   std::mutex lock_;
   rocefs_control_page& page_;
+  const bool shared_;  // by several pollers
 };
 
 }  // namespace rocefs
