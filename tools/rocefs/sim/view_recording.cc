@@ -43,18 +43,23 @@ Result<std::unique_ptr<ViewRecording>> ViewRecording::begin(const std::string& f
   errno = 0;
   std::unique_ptr<ViewRecording> recording(new ViewRecording(file, tree, std::move(wait)));
   if (!recording->file_) return recording->file_error();
-  Result<std::string> shape = recording->shape(title);
-  if (!shape) return shape.error();
-  const std::vector<std::string>* const kPatterns[] = {&kFabricFiles, &kFlowFiles};
-  for (size_t i = 0; i < std::size(recording->groups_); ++i) {
-    Result<std::unique_ptr<OpenFile>> opened = recording->query(*kPatterns[i]);
-    if (!opened) return opened.error();
-    recording->groups_[i].file = std::move(*opened);
-  }
-  if (Result<void> written = recording->write(recording_head(*shape)); !written) {
-    return written.error();
+  if (Result<void> started = recording->start(title); !started) {
+    recording->give_up();
+    return started.error();
   }
   return recording;
+}
+
+Result<void> ViewRecording::start(const std::string& title) {
+  Result<std::string> shape = this->shape(title);
+  if (!shape) return shape.error();
+  const std::vector<std::string>* const kPatterns[] = {&kFabricFiles, &kFlowFiles};
+  for (size_t i = 0; i < std::size(groups_); ++i) {
+    Result<std::unique_ptr<OpenFile>> opened = query(*kPatterns[i]);
+    if (!opened) return opened.error();
+    groups_[i].file = std::move(*opened);
+  }
+  return write(recording_head(*shape));
 }
 
 Result<std::unique_ptr<OpenFile>> ViewRecording::query(const std::vector<std::string>& patterns) {

@@ -44,6 +44,7 @@ class ViewRecording {
   };
 
   ViewRecording(std::string name, Tree& tree, Wait wait);
+  Result<void> start(const std::string& title);
   Result<std::unique_ptr<OpenFile>> query(const std::vector<std::string>& patterns);
   Result<void> look_at(Group& group);
   std::vector<std::string> names_in(const std::string& directory);
