@@ -246,6 +246,17 @@ page() {
   browser wait 'document.body.dataset.looks > 1'
 }
 no_errors() { expect "" "$(browser errors | grep -v 'api/store')" "errors of the page"; }
+# played RECORDING: a new browser at the page of a recording.
+played() {
+  "$view" --replay "$1" --listen 127.0.0.1:0 >"$dir/served" 2>&1 &
+  server=$!
+  at_end end_server
+  serves() { grep -q "^http://" "$dir/served"; }
+  await serves
+  at_end browser stop
+  browser start 1400x900
+  browser open "$(cut -d' ' -f1 "$dir/served")"
+}
 total() { browser js "return document.querySelector('[data-total=\"$1\"]').textContent"; }
 
 test_case "browser: a queue grows under incast, and a knob that is stored shows its effect; by keyboard alone"
@@ -423,22 +434,11 @@ until = 300us
 interval = 20us
 INI
 "$ROCEFS" sim "$dir/sim.ini" --out "$dir/sim" --view >/dev/null 2>"$dir/said" || fail "$(cat "$dir/said")"
-"$view" --replay "$dir/sim/view.jsonl" --listen 127.0.0.1:0 >"$dir/served" 2>&1 &
-server=$!
-at_end end_server
-serves() { grep -q "^http://" "$dir/served"; }
-await serves
-at_end browser stop
-browser start 1400x900
-browser open "$(cut -d' ' -f1 "$dir/served")"
+played "$dir/sim/view.jsonl"
 browser wait 'document.body.dataset.looks > 10'
 expect 76 "$(browser js "return document.querySelectorAll('#map .node').length")" "nodes"
 browser js "document.getElementById('moment').focus()" >/dev/null
-browser keys '{Home}'
-for ((i = 0; i < 50; ++i)); do
-  [ "$(browser js "return document.getElementById('clock').textContent")" != "virtual clock, 40.0 µs" ] || break
-  browser keys '{Right}'
-done
+browser keys '{Home}{Right}{Right}'
 browser wait "document.getElementById('clock').textContent == 'virtual clock, 40.0 µs'"
 total 'deepest queue' | grep -q '[KM]B$' || fail "the queue: $(total 'deepest queue')"
 browser shot "$shots/simulation.png"
@@ -465,14 +465,7 @@ await has_more
 end=$(cat "$debug/clock/now_ns")
 unmounted
 wait $server || true
-"$view" --replay "$dir/recording" --listen 127.0.0.1:0 >"$dir/served" 2>&1 &
-server=$!
-at_end end_server
-serves() { grep -q "^http://" "$dir/served"; }
-await serves
-at_end browser stop
-browser start 1400x900
-browser open "$(cut -d' ' -f1 "$dir/served")"
+played "$dir/recording"
 browser wait 'document.body.dataset.looks > 3'
 browser js "return document.getElementById('clock').textContent" | grep -q "^virtual clock, [1-9]" || fail "the end of $end ns"
 expect "0 B" "$(total 'deepest queue')" "at the end"
