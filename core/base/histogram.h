@@ -15,6 +15,9 @@ namespace rocefs {
 class Histogram {
  public:
   void add(TimeNs value) { buckets_[bucket_of(value)].add(); }
+  void add(const Histogram& other) {
+    for (size_t i = 0; i < buckets_.size(); ++i) buckets_[i].add(other.buckets_[i].get());
+  }
   void clear() {
     for (Counter& bucket : buckets_) bucket.set(0);
   }

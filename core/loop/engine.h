@@ -1,6 +1,10 @@
-// Engine: the packet core. A dedicated thread with one CoreIo and the scheduler; state that
-// belongs to the scheduler is touched by this thread alone. Commands come through an inbox and are
-// applied between events; answers go back through the control thread's loop.
+// Engine: the packet cores and their clock. Commands come through an inbox and are applied between
+// events; answers go back through the control thread's loop.
+//
+// With one core, its thread runs all there is. With several, each runs its part of the fabric; the
+// first one runs in addition all that belongs to no part: commands, and the events of scheduler().
+// It is then alone: the others wait between two of their events. So whatever runs in a command may
+// touch every part.
 #pragma once
 
 #include <atomic>
@@ -9,49 +13,21 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
+#include <vector>
 
 #include "core/base/answer.h"
 #include "core/base/clock.h"
-#include "core/base/fd.h"
 #include "core/base/histogram.h"
 #include "core/loop/core_io.h"
+#include "core/loop/engine_time.h"
 #include "core/loop/inbox.h"
 #include "core/loop/io_choice.h"
 #include "core/loop/loop_timer.h"
+#include "core/loop/packet_core.h"
 #include "core/loop/poll_loop.h"
 #include "core/loop/scheduler.h"
 
 namespace rocefs {
-
-// Work in progress, counted by the core's thread where it begins and ends. Periodic timers are not
-// work.
-struct Outstanding {
-  int64_t packets = 0;
-  int64_t requests = 0;  // work requests posted to a send queue
-  int64_t flows = 0;
-  int64_t settling = 0;  // done in engine time, not yet outside (a file being written)
-  bool any() const { return packets != 0 || requests != 0 || flows != 0; }
-};
-
-// Source of input that the core polls, because it comes without a call (doorbells in shared
-// memory).
-class Poller {
- public:
-  virtual ~Poller() = default;
-  // Core thread, between batches of events. `more`: events are due now, so work that could be
-  // handed on in a larger batch may wait for them. Found: kBulk is work that keeps other threads
-  // busy for a while.
-  enum class Found { kNothing, kSome, kBulk };
-  virtual Found poll(bool more) = 0;
-  // The core is about to sleep: new input must nudge it from now on. False if there is input
-  // already. awake() follows in either case.
-  virtual bool may_sleep() = 0;
-  virtual void awake() = 0;
-  // Wall time that threads with queued work have waited for a CPU; 0 if all have had one. Work that
-  // a thread has begun does not count.
-  virtual TimeNs lag() = 0;
-};
 
 // Time of an earlier engine, for one that continues it. In memory that both share: each field is
 // consistent whenever the process dies.
@@ -62,7 +38,7 @@ struct SavedTime {
   std::atomic<TimeNs> target;
 };
 
-class Engine {
+class Engine final : private FirstCoreWork {
  public:
   struct Options {
     ClockMode mode = ClockMode::kReal;
@@ -70,18 +46,21 @@ class Engine {
     TimeNs start = 0;               // engine time when it is created
     SavedTime* time = nullptr;      // outlives the engine; null: no takeover
     std::optional<IoKind> io = {};  // empty: as ROCEFS_LOOP says
+    size_t cores = 1;               // more than one only on the real clock
   };
 
   // Fails with the reason where the wanted kind of I/O may not be used.
   static Result<std::unique_ptr<Engine>> create(const Options& options, PollLoop& control);
   ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
 
   // Control thread, once each. stop() drops outstanding commands with their answers.
   void start();
   void stop();
 
-  // Any thread: runs `task` on the core, between events. False, and `task` kept, if the inbox is
-  // full.
+  // Any thread: runs `task` on the first core, alone, between events. False, and `task` kept, if
+  // the inbox is full.
   [[nodiscard]] bool post(Task& task);
   // post() for the control thread: runs `work` on the core, then `answer` with its result on the
   // control thread. EAGAIN if the inbox is full. Before start(), both run at once.
@@ -90,30 +69,34 @@ class Engine {
   // Control thread: post() that never fails, for example to end an object of the core. Retries
   // later, in order, while the inbox is full.
   void post_retrying(Task task);
-  // Any thread: the core polls its poller soon.
-  void nudge();
-  // Before start(), at most once; the poller outlives the engine's thread. Real clock.
-  void set_poller(Poller& poller) { poller_ = &poller; }
+  // A core's thread, for what is not of its part: runs `task` on the first core, alone: at once if
+  // that is where the caller is, or if there is one core or no thread; otherwise soon. Callers
+  // bound the number of tasks.
+  void alone(Task task);
   // Any thread: runs `task` on the control thread, later.
   void tell_control(Task task) { control_.post(std::move(task)); }
 
-  // Core thread, or before start().
+  // Never changes.
+  size_t cores() const { return cores_.size(); }
+  PacketCore& core(size_t number) { return *cores_[number]; }
+  // The first core has all uplinks.
+  CoreIo& io() { return core(0).io(); }
+  void listen() { core(0).listen(); }
+  Outstanding& outstanding() { return core(0).outstanding(); }
+
+  // The first core while it is alone, or before start(): for events of no part. With one core, its
+  // scheduler.
   Scheduler& scheduler() { return scheduler_; }
-  CoreIo& io() { return *io_; }
-  // Core thread: data has come from or gone to another thread, and more is likely: the core spins
-  // for a moment instead of sleeping.
-  void listen() { listens_ = true; }
-  Outstanding& outstanding() { return outstanding_; }
-  // While held, no event runs and engine time stops; commands are still served.
-  void hold() { ++held_; }
-  void release() { --held_; }
+  // While held, no event runs and engine time stops; commands are still served. A core's thread.
+  void hold() { shared_.hold(); }
+  void release() { shared_.release(); }
   // hold() until the token is destroyed, on any thread and even after the engine.
   using Pause = std::shared_ptr<const void>;
   Pause pause();
-  // Core thread: the core's position in the run.
+  // Core thread, in a command: the position in the run.
   Moment moment() const {
     Moment here = scheduler_.moment();
-    if (mode_ == ClockMode::kReal) here.events = 0;  // replay cannot reproduce it
+    if (mode() == ClockMode::kReal) here.events = 0;  // replay cannot reproduce it
     return here;
   }
 
@@ -137,16 +120,17 @@ class Engine {
   void stop_advance(int code, std::string_view reason);
 
   // Any thread.
-  ClockMode mode() const { return mode_; }
-  IoKind io_kind() const { return io_->kind(); }
-  // Why the core does without io_uring; empty if it does not.
+  ClockMode mode() const { return shared_.mode(); }
+  IoKind io_kind() const { return cores_.front()->io().kind(); }
+  // Why the cores do without io_uring; empty if they do not.
   const std::string& why_poll() const { return why_poll_; }
-  RealClock& clock() { return clock_; }
+  RealClock& clock() { return shared_.clock(); }
   // Monotonic, even when engine time slips.
   TimeNs now();
-  const Histogram& lateness() const { return lateness_; }
-  uint64_t slips() const { return slips_.get(); }
-  uint64_t slipped_ns() const { return slipped_ns_.get(); }
+  // Adds the lateness of all cores to `sum`.
+  void add_lateness(Histogram& sum) const;
+  uint64_t slips() const { return shared_.slips().get(); }
+  uint64_t slipped_ns() const { return shared_.slipped_ns().get(); }
 
  private:
   struct Advance {
@@ -155,65 +139,47 @@ class Engine {
     Answer<void> answer;
   };
 
-  Engine(const Options& options, PollLoop& control, ChosenIo chosen);
-  void run();
-  void run_real();
-  void run_virtual();
-  void sleep(TimeNs wall_ns);
-  void take_time();
-  bool keep_spinning(Poller::Found found, bool more);
-  void note_lag(TimeNs lag);
-  void take_released();
+  Engine(const Options& options, PollLoop& control, std::vector<ChosenIo> chosen);
+  bool has_commands() const override { return !inbox_.empty() || !alone_tasks_.empty(); }
+  void run_events(TimeNs limit, int most) override;
+  void take_commands(TimeNs limit, int most) override;
+  void run_virtual() override;
+  void take_released() override;
+  TimeNs next_due() const override;
+  void run_alone(TimeNs limit, int most);
   void retry_posts();
-  TimeNs next_due() const;
   bool task_is_next(TimeNs limit) const;
-  bool step(TimeNs limit);
-  // Returns how far engine time slips.
-  TimeNs note_lateness(TimeNs late);
+  bool step_or_task(TimeNs limit);
+  // Runs the next task or event that is due by `limit`; false if there is none.
+  bool step(TimeNs limit) {
+    return agenda_.empty() ? scheduler_.run_one(limit) : step_or_task(limit);
+  }
   void finish_advance(Result<void> result);
   void begin_advance(TimeNs duration, bool until_idle, Answer<void> answer, uint64_t id);
   TimeNs target_of(TimeNs duration, uint64_t id);
   void publish_now();
 
-  const ClockMode mode_;
   PollLoop& control_;
-  std::unique_ptr<CoreIo> io_;
   const std::string why_poll_;
-  RealClock clock_;
-  Scheduler scheduler_;
-  Outstanding outstanding_;
+  EngineTime shared_;
+  std::vector<std::unique_ptr<PacketCore>> cores_;
+  std::optional<Scheduler> own_scheduler_;  // with several cores
+  Scheduler& scheduler_;
   Inbox inbox_;
-  // Wakes the core from other threads; pauses may outlive the engine.
-  struct Wake {
-    Fd event;
-    std::atomic<int> released{0};
-    void call() const;
-  };
-  std::shared_ptr<Wake> wake_;
+  Inbox alone_tasks_;
+  bool is_alone_ = false;                 // first core
   std::deque<Task> retried_;              // control thread: posts that found the inbox full
   std::optional<LoopTimer> retry_timer_;  // control thread
-  int held_ = 0;
   std::map<TaskId, Task> agenda_;
   uint64_t last_task_ = 0;
   std::unique_ptr<Advance> advance_;
   SavedTime own_time_{};
   SavedTime& time_;
-  std::atomic<bool> asleep_{false};
-  std::atomic<bool> stopping_{false};
-  Poller* poller_ = nullptr;
-  bool listens_ = false;
-  TimeNs found_ = 0;  // wall time of the last input found
-  TimeNs found_bulk_ = 0;
-  TimeNs lag_slipped_ = 0;  // for the present lag
-  Histogram lateness_;
-  Counter slips_;
-  Counter slipped_ns_;
-  std::thread thread_;
 };
 
 template <class T>
 void Engine::call(UniqueFunction<Result<T>()> work, Answer<T> answer) {
-  if (!thread_.joinable()) return answer(work());
+  if (!shared_.runs()) return answer(work());
   // Shared, because a refused task must leave the answer to us.
   auto kept = std::make_shared<Answer<T>>(std::move(answer));
   Task task = [this, work = std::move(work), kept]() mutable {

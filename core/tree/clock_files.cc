@@ -78,7 +78,8 @@ void store_stop(Engine& engine, std::string_view text, Answer<void> answer) {
 }
 
 std::string lateness_text(const Engine& engine) {
-  const Histogram& lateness = engine.lateness();
+  Histogram lateness;
+  engine.add_lateness(lateness);
   return fmt::format("p50_ns {}\np99_ns {}\np999_ns {}\nmax_ns {}\nslips {}\nslipped_ns {}",
                      lateness.quantile(0.5), lateness.quantile(0.99), lateness.quantile(0.999),
                      lateness.quantile(1), engine.slips(), engine.slipped_ns());

@@ -21,7 +21,7 @@ Result<std::unique_ptr<Clients>> Clients::create(Fabric& fabric, Engine& engine)
 
 Clients::Clients(Fabric& fabric, Engine& engine, SharedMemory page)
     : fabric_(fabric), engine_(engine), page_(std::move(page)) {
-  engine_.set_poller(*this);
+  engine_.core(0).set_poller(*this);
 }
 
 Clients::~Clients() = default;

@@ -327,7 +327,7 @@ void Process::work_loop() {
 // tell: not all have results.
 void Process::rest() {
   idle_.store(true);
-  if (ended_.load() && !finished_.load()) engine_.nudge();
+  if (ended_.load() && !finished_.load()) engine_.core(0).nudge();
 }
 
 void Process::hand_back(std::vector<Done>& done) {
@@ -340,7 +340,7 @@ void Process::hand_back(std::vector<Done>& done) {
       std::move(done.begin(), done.end(), std::back_inserter(done_));
     }
     has_done_.store(true);
-    if (!finished_.load()) engine_.nudge();  // the engine may be destroyed once finished_ is set
+    if (!finished_.load()) engine_.core(0).nudge();  // the engine may be destroyed once finished_ is set
   }
   done.clear();
 }

@@ -1,0 +1,73 @@
+// EngineTime: what all packet cores of an engine share: the clock, whether events may run, and the
+// gate at which they wait for each other.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "core/base/clock.h"
+#include "core/base/counter.h"
+#include "core/loop/core_gate.h"
+
+namespace rocefs {
+
+class EngineTime {
+ public:
+  EngineTime(ClockMode mode, uint64_t dilation, TimeNs start, size_t cores)
+      : mode_(mode), clock_(dilation, start), several_(cores > 1), gate_(cores - 1) {}
+
+  // Any thread.
+  ClockMode mode() const { return mode_; }
+  RealClock& clock() { return clock_; }
+  bool several() const { return several_; }
+  CoreGate& gate() { return gate_; }
+
+  // A core's thread. While held, no event runs and engine time stops.
+  void hold() { held_.fetch_add(1, std::memory_order_relaxed); }
+  void release(int count = 1) { held_.fetch_sub(count, std::memory_order_relaxed); }
+  bool held() const { return held_.load(std::memory_order_relaxed) > 0; }
+  // Whether a core may run another event.
+  bool goes_on() const { return !held() && !gate_.is_shut(); }
+
+  // Whether the cores have threads, and whether those are to end.
+  bool runs() const { return runs_.load(); }
+  bool stopping() const { return stopping_.load(std::memory_order_relaxed); }
+  void set_runs(bool runs) { runs_.store(runs); }
+  void stop() { stopping_.store(true); }
+
+  // A core's thread. Makes engine time pass `latest` no more than it must, for a core or other
+  // threads that are late; returns how far it slips. Several cores that were away at once slip it
+  // once.
+  TimeNs slip(TimeNs latest) {
+    std::lock_guard lock(mutex_);
+    const TimeNs excess = clock_.now() - latest;
+    if (excess <= 0) return 0;
+    clock_.slip(excess);
+    slips_.add();
+    slipped_ns_.add(static_cast<uint64_t>(excess));
+    return excess;
+  }
+  const Counter& slips() const { return slips_; }
+  const Counter& slipped_ns() const { return slipped_ns_; }
+  // Core thread, in a command.
+  void clear_slips() {
+    slips_.set(0);
+    slipped_ns_.set(0);
+  }
+
+ private:
+  const ClockMode mode_;
+  RealClock clock_;
+  const bool several_;
+  std::atomic<int> held_{0};
+  CoreGate gate_;
+  std::atomic<bool> runs_{false};
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;  // one core at a time moves the clock
+  Counter slips_;
+  Counter slipped_ns_;
+};
+
+}  // namespace rocefs

@@ -1,0 +1,146 @@
+// PacketCore: one thread that runs a part of the fabric, with a scheduler, a CoreIo and a poller of
+// its own. An engine has one, or several on the real clock.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "core/base/fd.h"
+#include "core/base/histogram.h"
+#include "core/loop/core_io.h"
+#include "core/loop/engine_time.h"
+#include "core/loop/inbox.h"
+#include "core/loop/scheduler.h"
+
+namespace rocefs {
+
+// Work in progress, counted by the core's thread where it begins and ends. Periodic timers are not
+// work.
+struct Outstanding {
+  int64_t packets = 0;
+  int64_t requests = 0;  // work requests posted to a send queue
+  int64_t flows = 0;
+  int64_t settling = 0;  // done in engine time, not yet outside (a file being written)
+  bool any() const { return packets != 0 || requests != 0 || flows != 0; }
+};
+
+// Source of input that the core polls, because it comes without a call (doorbells in shared
+// memory).
+class Poller {
+ public:
+  virtual ~Poller() = default;
+  // Core thread, between batches of events. `more`: events are due now, so work that could be
+  // handed on in a larger batch may wait for them. Found: kBulk is work that keeps other threads
+  // busy for a while.
+  enum class Found { kNothing, kSome, kBulk };
+  virtual Found poll(bool more) = 0;
+  // The core is about to sleep: new input must nudge it from now on. False if there is input
+  // already. awake() follows in either case.
+  virtual bool may_sleep() = 0;
+  virtual void awake() = 0;
+  // Wall time that threads with queued work have waited for a CPU; 0 if all have had one. Work that
+  // a thread has begun does not count.
+  virtual TimeNs lag() = 0;
+};
+
+// FirstCoreWork: what the first core does besides its part of the fabric: commands, and all events
+// if there is one core. Its thread.
+class FirstCoreWork {
+ public:
+  virtual void take_released() = 0;
+  // Due time of the next event or task of no part; kNever if there is none.
+  virtual TimeNs next_due() const = 0;
+  virtual bool has_commands() const = 0;
+  // One core: runs events and tasks that are due by `limit`, that many at most.
+  virtual void run_events(TimeNs limit, int most) = 0;
+  // Real clock: runs the commands, and with several cores the events and tasks of no part.
+  virtual void take_commands(TimeNs limit, int most) = 0;
+  // A turn of the virtual clock.
+  virtual void run_virtual() = 0;
+
+ protected:
+  ~FirstCoreWork() = default;
+};
+
+class PacketCore {
+ public:
+  // `work` of the first core, number 0; null for others.
+  PacketCore(EngineTime& time, size_t number, FirstCoreWork* work, std::unique_ptr<CoreIo> io,
+             TimeNs start);
+  PacketCore(const PacketCore&) = delete;
+  PacketCore& operator=(const PacketCore&) = delete;
+
+  size_t number() const { return number_; }
+  // Own thread; the first core while it is alone; or before the engine starts.
+  Scheduler& scheduler() { return scheduler_; }
+  Outstanding& outstanding() { return outstanding_; }
+  // Own thread, or before the engine starts.
+  CoreIo& io() { return *io_; }
+  const CoreIo& io() const { return *io_; }
+  // Own thread: data has come from or gone to another thread, and more is likely: the core
+  // spins for a moment instead of sleeping.
+  void listen() { listens_ = true; }
+
+  // Any thread: the core polls its poller soon.
+  void nudge();
+  // Any thread: runs `task` on this core's thread between two events, while other cores run, for
+  // calls of its CoreIo. At once on that thread, and where no thread runs.
+  void run(Task task);
+  // Before the engine starts, at most once; the poller outlives the thread. Real clock.
+  void set_poller(Poller& poller) { poller_ = &poller; }
+  // Any thread.
+  const Histogram& lateness() const { return lateness_; }
+  // Any thread: whether this is the core's.
+  bool runs_here() const { return std::this_thread::get_id() == id_.load(); }
+
+  // For the engine. Wakes the core from other threads; pauses may outlive the engine.
+  struct Wake {
+    Fd event;
+    std::atomic<int> released{0};  // pauses that have ended, for the first core
+    void call() const;
+  };
+  const std::shared_ptr<Wake>& wake() const { return wake_; }
+  void start();
+  // After EngineTime::stop().
+  void join();
+  // The first core, alone or under the virtual clock.
+  void take_time();
+  void sleep(TimeNs wall_ns);
+  void clear_lateness() { lateness_.clear(); }
+
+ private:
+  void work();
+  void work_real();
+  void run_events(TimeNs limit);
+  TimeNs next_due() const;
+  void enter();
+  void leave();
+  bool has_orders() const;
+  bool keep_spinning(Poller::Found found, bool more);
+  void note_lag(TimeNs lag);
+  // Returns how far engine time slips.
+  TimeNs note_lateness(TimeNs late);
+
+  EngineTime& time_;
+  const size_t number_;
+  FirstCoreWork* const work_;
+  const std::unique_ptr<CoreIo> io_;
+  Scheduler scheduler_;
+  Outstanding outstanding_;
+  const std::shared_ptr<Wake> wake_ = std::make_shared<Wake>();
+  std::atomic<bool> asleep_{false};
+  Poller* poller_ = nullptr;
+  bool listens_ = false;
+  TimeNs found_ = 0;  // wall time of the last input found
+  TimeNs found_bulk_ = 0;
+  TimeNs lag_slipped_ = 0;  // for the present lag
+  Histogram lateness_;
+  Inbox tasks_;  // of run(), whose callers bound their number
+  std::atomic<std::thread::id> id_{};
+  std::thread thread_;
+};
+
+}  // namespace rocefs
