@@ -13,6 +13,8 @@ class Counter {
   void add(uint64_t amount = 1) {
     value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
+  // Any thread, for what happens seldom.
+  void add_shared(uint64_t amount = 1) { value_.fetch_add(amount, std::memory_order_relaxed); }
   void set(uint64_t value) { value_.store(value, std::memory_order_relaxed); }
   uint64_t get() const { return value_.load(std::memory_order_relaxed); }
 

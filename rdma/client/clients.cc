@@ -12,19 +12,31 @@ constexpr TimeNs kPatience = 10 * kMillisecond;  // for a copier
 
 }  // namespace
 
-Result<std::unique_ptr<Clients>> Clients::create(Fabric& fabric, Engine& engine) {
-  auto page = SharedMemory::create("rocefs-engine", sizeof(rocefs_engine_page),
-                                   SharedMemory::Others::kRead);
-  if (!page) return page.error();
-  return std::unique_ptr<Clients>(new Clients(fabric, engine, std::move(*page)));
+CoreClients::CoreClients(PacketCore& core, SharedMemory page)
+    : core_(core), page_(std::move(page)) {
+  core_.set_poller(*this);
 }
 
-Clients::Clients(Fabric& fabric, Engine& engine, SharedMemory page)
-    : fabric_(fabric), engine_(engine), page_(std::move(page)) {
-  engine_.core(0).set_poller(*this);
+Result<std::unique_ptr<Clients>> Clients::create(Fabric& fabric, Engine& engine) {
+  std::unique_ptr<Clients> clients(new Clients(fabric, engine));
+  for (size_t i = 0; i < engine.cores(); ++i) {
+    auto page = SharedMemory::create("rocefs-engine", sizeof(rocefs_engine_page),
+                                     SharedMemory::Others::kRead);
+    if (!page) return page.error();
+    clients->cores_.push_back(std::make_unique<CoreClients>(engine.core(i), std::move(*page)));
+  }
+  return clients;
 }
+
+Clients::Clients(Fabric& fabric, Engine& engine) : fabric_(fabric), engine_(engine) {}
 
 Clients::~Clients() = default;
+
+// An unknown device is refused later, wherever the page is.
+int Clients::page(std::string_view device) const {
+  const Device* found = fabric_.device(device);
+  return cores_[found ? found->fabric().core() : 0]->page();
+}
 
 void Clients::describe(const Device& device, rocefs_device_attr& out) const {
   out.node_guid = guid_of(device.spec().ports[0]);
@@ -60,10 +72,16 @@ void Clients::add(uint64_t id, Arrival arrival, Client::Reply reply) {
   std::string comm = program_name({arrival.hello.comm, sizeof arrival.hello.comm});
   auto process = arrival.process;
   Entry& entry = clients_[id];
-  entry.doorbell = std::move(arrival.doorbell);
-  engine_.io().watch(entry.doorbell.get(), [] {});  // waking the core is enough
+  CoreClients& core = clients_of(*device);
+  entry.polled = &core;
+  entry.doorbell = std::make_shared<Fd>(std::move(arrival.doorbell));
+  core.core().run([&io = core.core().io(), doorbell = entry.doorbell] {
+    io.watch(doorbell->get(), [] {});  // waking the core is enough
+  });
+  process->set_core(core.core());
   entry.client = std::make_unique<Client>(*device, shared_[device], process,
                                           std::move(arrival.page), std::move(comm), arrival.events);
+  core.add(id, *entry.client);
   rocefs_answer answer{};
   describe(*device, answer.u.device);
   process->run([process = process.get(), probe = arrival.hello.probe, answer,
@@ -81,24 +99,38 @@ Client* Clients::find(uint64_t id) {
   return found == clients_.end() ? nullptr : found->second.client.get();
 }
 
+// The doorbell is closed when the core does not watch it any more.
 void Clients::remove(uint64_t id) {
   auto found = clients_.find(id);
   if (found == clients_.end()) return;
-  engine_.io().unwatch(found->second.doorbell.get());
-  leaving_.push_back(found->second.client->shared_process());
+  Entry& entry = found->second;
+  PacketCore& core = entry.polled->core();
+  core.run(
+      [&io = core.io(), doorbell = std::move(entry.doorbell)] { io.unwatch(doorbell->get()); });
+  entry.polled->remove(id);
   clients_.erase(found);
 }
 
-Poller::Found Clients::poll(bool more) {
+void Clients::take_results() {
+  for (const auto& one : cores_) one->poll(false);
+}
+
+void CoreClients::remove(uint64_t id) {
+  auto found = clients_.find(id);
+  leaving_.push_back(found->second->shared_process());
+  clients_.erase(found);
+}
+
+Poller::Found CoreClients::poll(bool more) {
   bool any = false;
   uint64_t handed_on = 0;
   bool copying = false;
-  for (auto& [id, entry] : clients_) {
-    any |= entry.client->poll();
-    handed_on += entry.client->flush(more);
-    copying |= entry.client->process().copying();
+  for (auto& [id, client] : clients_) {
+    any |= client->poll();
+    handed_on += client->flush(more);
+    copying |= client->process().copying();
   }
-  if (copying && !cancel_late_.scheduled()) engine_.scheduler().after(cancel_late_, kPatience);
+  if (copying && !cancel_late_.scheduled()) core_.scheduler().after(cancel_late_, kPatience);
   Found found = handed_on >= Process::kBulkBytes ? Found::kBulk
                 : any                            ? Found::kSome
                                                  : Found::kNothing;
@@ -114,14 +146,14 @@ Poller::Found Clients::poll(bool more) {
 }
 
 // Takes moves back that a copier has not begun in time.
-void Clients::cancel_late(TimeNs) {
-  for (auto& [id, entry] : clients_) entry.client->process().cancel_late();
+void CoreClients::cancel_late(TimeNs) {
+  for (auto& [id, client] : clients_) client->process().cancel_late();
 }
 
-bool Clients::may_sleep() {
+bool CoreClients::may_sleep() {
   std::atomic_ref(page_.at<rocefs_engine_page>(0)->asleep).store(1);
-  for (auto& [id, entry] : clients_) {
-    if (entry.client->wanted()) return false;
+  for (auto& [id, client] : clients_) {
+    if (client->wanted()) return false;
   }
   // A process that becomes idle later wakes the core.
   for (const auto& process : leaving_) {
@@ -130,13 +162,13 @@ bool Clients::may_sleep() {
   return true;
 }
 
-TimeNs Clients::lag() {
+TimeNs CoreClients::lag() {
   TimeNs longest = 0;
-  for (auto& [id, entry] : clients_) longest = std::max(longest, entry.client->process().lag());
+  for (auto& [id, client] : clients_) longest = std::max(longest, client->process().lag());
   return longest;
 }
 
-void Clients::awake() {
+void CoreClients::awake() {
   std::atomic_ref(page_.at<rocefs_engine_page>(0)->asleep).store(0, std::memory_order_relaxed);
 }
 

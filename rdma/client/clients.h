@@ -1,10 +1,13 @@
-// Clients: all verbs clients of a fabric, for the packet core, which polls their doorbells and
-// their copy threads. Core thread.
+// Clients: all verbs clients of a fabric. The packet core of a client's device polls its doorbells
+// and its copy thread.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/loop/engine.h"
 #include "rdma/client/client.h"
@@ -12,14 +15,42 @@
 
 namespace rocefs {
 
-class Clients final : public Poller {
+// Clients of the devices of one packet core, by their numbers. Its thread, or alone.
+class CoreClients final : public Poller {
+ public:
+  CoreClients(PacketCore& core, SharedMemory page);
+
+  PacketCore& core() { return core_; }
+  // Any thread: the page that each of them maps.
+  int page() const { return page_.descriptor(); }
+  void add(uint64_t id, Client& client) { clients_[id] = &client; }
+  // The process stays until all moves of its memory are done.
+  void remove(uint64_t id);
+
+  Found poll(bool more) override;
+  bool may_sleep() override;
+  void awake() override;
+  TimeNs lag() override;
+
+ private:
+  void cancel_late(TimeNs now);
+
+  PacketCore& core_;
+  const SharedMemory page_;
+  std::map<uint64_t, Client*> clients_;
+  Event cancel_late_ = event_of<&CoreClients::cancel_late>(this);  // while copiers have moves
+  std::vector<std::shared_ptr<Process>> leaving_;                  // processes with pending answers
+};
+
+// Core thread, as a command.
+class Clients {
  public:
   // Before the engine starts. Fails with the reason if there is no shared memory.
   static Result<std::unique_ptr<Clients>> create(Fabric& fabric, Engine& engine);
-  ~Clients() override;
+  ~Clients();
 
-  // Any thread: the page that every client maps.
-  int page() const { return page_.descriptor(); }
+  // Any thread: the page that clients of this device map.
+  int page(std::string_view device) const;
 
   // Resources of a new client.
   struct Arrival {
@@ -40,28 +71,25 @@ class Clients final : public Poller {
   // values, KEY=VALUE.
   std::string resources();
 
-  Found poll(bool more) override;
-  bool may_sleep() override;
-  void awake() override;
-  TimeNs lag() override;
+  // After the engine has stopped: takes the results of copy threads.
+  void take_results();
 
  private:
   struct Entry {
     std::unique_ptr<Client> client;
-    Fd doorbell;
+    CoreClients* polled = nullptr;
+    std::shared_ptr<Fd> doorbell;
   };
 
-  Clients(Fabric& fabric, Engine& engine, SharedMemory page);
-  void cancel_late(TimeNs now);
+  Clients(Fabric& fabric, Engine& engine);
+  CoreClients& clients_of(const Device& device) { return *cores_[device.fabric().core()]; }
   void describe(const Device& device, rocefs_device_attr& out) const;
 
   Fabric& fabric_;
   Engine& engine_;
-  SharedMemory page_;
+  std::vector<std::unique_ptr<CoreClients>> cores_;  // by packet core
   std::map<const Device*, Client::Shared> shared_;
   std::map<uint64_t, Entry> clients_;
-  Event cancel_late_ = event_of<&Clients::cancel_late>(this);  // while copiers have moves
-  std::vector<std::shared_ptr<Process>> leaving_;              // processes with pending answers
 };
 
 }  // namespace rocefs

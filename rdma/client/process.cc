@@ -62,7 +62,7 @@ void Process::work_now() {
 }
 
 Process::Process(const Credentials& who, Fd pidfd, Engine& engine)
-    : who_(who), pidfd_(std::move(pidfd)), engine_(engine) {}
+    : who_(who), pidfd_(std::move(pidfd)), core_(&engine.core(0)) {}
 
 Process::~Process() = default;
 
@@ -327,7 +327,7 @@ void Process::work_loop() {
 // tell: not all have results.
 void Process::rest() {
   idle_.store(true);
-  if (ended_.load() && !finished_.load()) engine_.core(0).nudge();
+  if (ended_.load() && !finished_.load()) core_.load()->nudge();
 }
 
 void Process::hand_back(std::vector<Done>& done) {
@@ -340,7 +340,8 @@ void Process::hand_back(std::vector<Done>& done) {
       std::move(done.begin(), done.end(), std::back_inserter(done_));
     }
     has_done_.store(true);
-    if (!finished_.load()) engine_.core(0).nudge();  // the engine may be destroyed once finished_ is set
+    if (!finished_.load())
+      core_.load()->nudge();  // the engine may be destroyed once finished_ is set
   }
   done.clear();
 }

@@ -106,6 +106,9 @@ class Process {
   // close: both could block. Returns its number.
   uint32_t adopt(Fd fd);
 
+  // Core thread, before the first job: the packet core that takes the results. The first core until
+  // then.
+  void set_core(PacketCore& core) { core_.store(&core); }
   // Any thread. From now on the client is not touched: jobs fail.
   void end() { ended_.store(true); }
   // Expires when the thread has ended.
@@ -191,7 +194,7 @@ class Process {
   std::weak_ptr<Process> thread_;
   const Credentials who_;
   const Fd pidfd_;
-  Engine& engine_;
+  std::atomic<PacketCore*> core_;
   Jobs asked_;                // core thread
   uint64_t asked_bytes_ = 0;  // in them
   std::vector<Done> taken_;   // core thread

@@ -139,7 +139,7 @@ void ClientServer::drop_all() {
 }
 
 bool ClientServer::settle() {
-  clients_->poll(false);
+  clients_->take_results();
   return std::all_of(gone_.begin(), gone_.end(), [](const Gone& one) {
     auto process = one.thread.lock();
     return !process || (process->idle() && !process->busy());
@@ -409,7 +409,8 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
   arrival.process = connection->process;
   arrival.page = std::make_shared<SharedMemory>(std::move(*page));
   arrival.hello = hello;
-  std::vector<int> descriptors{clients_->page(), arrival.page->descriptor(), doorbell.get()};
+  const std::string device = program_name({hello.device, sizeof hello.device});
+  std::vector<int> descriptors{clients_->page(device), arrival.page->descriptor(), doorbell.get()};
   arrival.doorbell = std::move(doorbell);
   Client::Reply reply = replier(connection, std::move(descriptors), arrival.page, nullptr);
   Task task = [this, id = connection->id, arrival = std::move(arrival),
@@ -419,7 +420,6 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
   if (!engine_.post(task)) {
     return refuse(Error{EAGAIN, "too many commands are waiting for the engine"});
   }
-  std::string device = program_name({hello.device, sizeof hello.device});
   log_(fmt::format("pid {} ({}) opens {}", connection->process->credentials().pid, connection->comm,
                    device));
 }

@@ -24,7 +24,7 @@ Ids ids_of(const cm::Message& message) {
 }  // namespace
 
 CmManager::CmManager(Device& device, CmAcceptor& acceptor, uint64_t salt)
-    : CmHost(device.scheduler(), guid_of(device.spec().ports[0]),
+    : CmHost(device.fabric().common_scheduler(), guid_of(device.spec().ports[0]),
              Rng(device.fabric().seed() ^ salt, "cm " + device.name())),
       device_(device),
       acceptor_(acceptor),
@@ -98,18 +98,30 @@ void CmManager::transmit(Port& port, const AddressVector& path, uint64_t tid,
   if (device_.present()) port.gsi().send(path, cm::emit(tid, message));
 }
 
+// On the port's packet core. With several the message is taken later: connections belong to ids
+// that are of no device.
 bool CmManager::receive_mad(PortBase& from, const AddressVector& path,
                             std::span<const uint8_t> mad) {
   Port& port = device_.port(from.number());
   std::optional<cm::Parsed> parsed = cm::parse(mad);
   if (!parsed) return false;
-  const cm::Message& message = parsed->message;
+  if (!device_.fabric().shares_fabric()) {
+    take(port, path, *parsed);
+  } else {
+    device_.fabric().alone(
+        [this, &port, path, parsed = std::move(*parsed)] { take(port, path, parsed); });
+  }
+  return true;
+}
+
+void CmManager::take(Port& port, const AddressVector& path, const cm::Parsed& parsed) {
+  const cm::Message& message = parsed.message;
   CmCounters& counters = this->counters(port);
   counters.received[message.index()].add();
   if (const auto* req = std::get_if<cm::Req>(&message)) {
-    take(port, path, parsed->tid, *req);
+    take(port, path, parsed.tid, *req);
   } else if (const auto* ask = std::get_if<cm::SidrReq>(&message)) {
-    take(port, path, parsed->tid, *ask);
+    take(port, path, parsed.tid, *ask);
   } else if (const auto* rep = std::get_if<cm::SidrRep>(&message)) {
     auto found = asking_.find(rep->request_id);
     if (found != asking_.end() && found->second->path().remote == path.remote) {
@@ -118,9 +130,8 @@ bool CmManager::receive_mad(PortBase& from, const AddressVector& path,
   } else if (CmConnection* connection = find(message, path)) {
     if (!connection->receive(message)) counters.duplicates[message.index()].add();
   } else {
-    answer_unknown(port, path, parsed->tid, message);
+    answer_unknown(port, path, parsed.tid, message);
   }
-  return true;
 }
 
 // Matches both ids and the sender's address. In REQ sent the far end's id is not known yet; a REJ

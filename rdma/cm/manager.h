@@ -55,6 +55,7 @@ class CmManager final : public CmHost, public MadAgent {
   size_t connections() const { return connections_.size(); }
   size_t questions() const { return asking_.size() + asked_.size(); }
 
+  // On the packet core of the port.
   bool receive_mad(PortBase& from, const AddressVector& path,
                    std::span<const uint8_t> mad) override;
 
@@ -84,6 +85,7 @@ class CmManager final : public CmHost, public MadAgent {
 
   CmConnection* add(Port& port, const AddressVector& path);
   CmConnection* find(const cm::Message& message, const AddressVector& path);
+  void take(Port& port, const AddressVector& path, const cm::Parsed& parsed);
   void take(Port& port, const AddressVector& path, uint64_t tid, const cm::Req& req,
             bool may_wait = true);
   bool waits(const AddressVector& path, const cm::Req& req) const;

@@ -1,8 +1,12 @@
-// FabricResources: shared by all parts of a fabric: time, the packet pool, the count of work in
-// progress, the trace, the capture, and drops that belong to no port and no link.
+// FabricResources: shared by all devices, switches and links of one packet core: time, the packet
+// pool, the count of work in progress, the trace, the capture; and drops that belong to no port and
+// no link, which all cores count together.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "core/base/counter.h"
 #include "core/loop/engine.h"
@@ -24,7 +28,7 @@ class CaptureSink {
 };
 
 struct FabricCounters {
-  Counter stale_payloads, unroutable, no_device;
+  Counter stale_payloads, unroutable, no_device;  // add_shared()
 };
 inline constexpr CounterRow<FabricCounters> kFabricCounters[] = {
     {"drops/stale_payloads", &FabricCounters::stale_payloads,
@@ -35,16 +39,32 @@ inline constexpr CounterRow<FabricCounters> kFabricCounters[] = {
      "packets that arrived at a device without a driver"},
 };
 
-// Core thread, or before the engine starts.
+// Thread of the core, or before the engine starts.
 class FabricResources {
  public:
-  // Both arguments outlive this object.
+  // The arguments outlive this object.
   FabricResources(uint64_t seed, Scheduler& scheduler, Outstanding& outstanding)
-      : scheduler_(scheduler), outstanding_(outstanding), seed_(seed), pool_(outstanding) {}
+      : scheduler_(scheduler),
+        common_scheduler_(scheduler),
+        outstanding_(outstanding),
+        seed_(seed),
+        pool_(outstanding) {}
+  // For a core of a fabric on several, whose common resources are `whole`. `alone`: see below.
+  FabricResources(FabricResources& whole, PacketCore& core, std::function<void(Task)> alone)
+      : scheduler_(core.scheduler()),
+        common_scheduler_(whole.scheduler_),
+        outstanding_(core.outstanding()),
+        seed_(whole.seed_),
+        core_(core.number()),
+        pool_(outstanding_),
+        counters_(whole.counters_),
+        alone_(std::move(alone)) {}
   FabricResources(const FabricResources&) = delete;
   FabricResources& operator=(const FabricResources&) = delete;
 
   Scheduler& scheduler() { return scheduler_; }
+  // For events that may touch all parts: they run as tasks of alone() do, and are set by such.
+  Scheduler& common_scheduler() { return common_scheduler_; }
   Outstanding& outstanding() { return outstanding_; }
   PacketPool& pool() { return pool_; }
   DestinationTable& destinations() { return destinations_; }
@@ -52,6 +72,16 @@ class FabricResources {
   const FabricCounters& counters() const { return counters_; }
   TraceHash& trace() { return trace_; }
   const TraceHash& trace() const { return trace_; }
+  // Number of the packet core.
+  size_t core() const { return core_; }
+  // For what touches more than this core's part: runs `task` while no other core runs. At once if
+  // there is none, or if the caller runs so already.
+  void alone(Task task) {
+    if (!alone_) return task();
+    alone_(std::move(task));
+  }
+  // Whether alone() may run a task later.
+  bool shares_fabric() const { return alone_ != nullptr; }
   // Seed of all random generators.
   uint64_t seed() const { return seed_; }
 
@@ -63,13 +93,17 @@ class FabricResources {
 
  private:
   Scheduler& scheduler_;
+  Scheduler& common_scheduler_;
   Outstanding& outstanding_;
   const uint64_t seed_;
+  const size_t core_ = 0;
   PacketPool pool_;
   DestinationTable destinations_;
   TraceHash trace_;
-  FabricCounters counters_;
+  FabricCounters own_counters_;
+  FabricCounters& counters_ = own_counters_;
   CaptureSink* capture_ = nullptr;
+  const std::function<void(Task)> alone_ = nullptr;
 };
 
 }  // namespace rocefs

@@ -67,7 +67,7 @@ void InjectedFault::rise(TimeNs) {
   set_state_(true);
 }
 
-Injector::Injector(Link& link, Scheduler& scheduler) : link_(link), scheduler_(scheduler) {}
+Injector::Injector(Link& link) : link_(link), scheduler_(link.scheduler()) {}
 
 Injector::~Injector() {
   clear();

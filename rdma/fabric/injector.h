@@ -101,7 +101,7 @@ using FaultPtr = std::shared_ptr<InjectedFault>;
 
 class Injector final : public LinkSink {
  public:
-  Injector(Link& link, Scheduler& scheduler);
+  explicit Injector(Link& link);
   ~Injector() override;
 
   // Faults examine a packet in the order in which they were armed, until one consumes it.

@@ -141,6 +141,8 @@ class Link final : public KnobOwner {
   // Null: none.
   void set_tap(LinkTap* tap) { tap_ = tap; }
   uint32_t id() const { return id_; }
+  // The packet core's.
+  Scheduler& scheduler() { return scheduler_; }
   void connect(LinkSource& source, LinkSink& sink) {
     source_ = &source;
     sink_ = &sink;

@@ -144,7 +144,7 @@ void Switch::forward(PortUnit& from, PacketPtr&& packet, TimeNs now) {
   if (packet->ethernet) return forward_frame(from, std::move(packet), now);
   if (is_multicast(*packet)) return flood(from, *packet, now);
   std::span<const uint16_t> hops = hops_of(*packet);
-  if (hops.empty()) return unroutable_.add();
+  if (hops.empty()) return unroutable_.add_shared();
   PortUnit& to = *ports_[next_hop(*packet, hops)];
   enqueue(&from, to, std::move(packet), now);
 }
@@ -152,7 +152,7 @@ void Switch::forward(PortUnit& from, PacketPtr&& packet, TimeNs now) {
 bool Switch::send(PacketPtr&& packet, TimeNs now) {
   std::optional<size_t> egress = route(*packet);
   if (egress) return enqueue(nullptr, *ports_[*egress], std::move(packet), now);
-  unroutable_.add();
+  unroutable_.add_shared();
   return false;
 }
 

@@ -148,13 +148,18 @@ void Hosts::plug(Host& host, size_t number, StrangerFd fd, Answer<void> answer) 
   (*tap)->prepare(name, std::move(done));
 }
 
+PacketCore& Hosts::core_of(Port& port) {
+  return engine_.core(port.host().fabric().core());
+}
+
 void Hosts::plug_in(Host& host, size_t number) {
   HostInterface& interface = host.interfaces[number];
-  auto made = std::make_unique<TapChannel>(engine_, *interface.port, fabric_.pool(), interface.tap);
+  PacketCore& core = core_of(*interface.port);
+  auto made = std::make_unique<TapChannel>(core, *interface.port, interface.tap);
   interface.channel = made.get();
-  engine_.post_retrying([&engine = engine_, channel = std::move(made)]() mutable {
+  core.run([&core, channel = std::move(made)]() mutable {
     TapChannel& started = *channel;
-    engine.io().adopt(std::move(channel));
+    core.io().adopt(std::move(channel));
     started.start();
   });
 }
@@ -162,7 +167,7 @@ void Hosts::plug_in(Host& host, size_t number) {
 void Hosts::unplug(HostInterface& interface) {
   interface.tap.reset();
   if (TapChannel* channel = std::exchange(interface.channel, nullptr)) {
-    engine_.post_retrying([channel] { channel->end(); });
+    core_of(*interface.port).run([channel] { channel->end(); });
   }
 }
 

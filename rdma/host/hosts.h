@@ -95,6 +95,7 @@ class Hosts final : public DeviceExtension {
   Host& find_or_add(const std::string& name);
   void add_files(Tree& tree, const std::string& directory);
   void add_files(Tree& tree, const std::string& at, Host* host);
+  PacketCore& core_of(Port& port);
   void plug_in(Host& host, size_t number);
   void unplug(HostInterface& interface);
   void park_interfaces(const Host& host, const Device& device);

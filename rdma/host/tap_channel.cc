@@ -5,10 +5,10 @@
 
 namespace rocefs {
 
-TapChannel::TapChannel(Engine& engine, Port& port, PacketPool& pool, std::shared_ptr<Tap> tap)
-    : engine_(engine),
+TapChannel::TapChannel(PacketCore& core, Port& port, std::shared_ptr<Tap> tap)
+    : core_(core),
       port_(port),
-      pool_(pool),
+      pool_(port.host().pool()),
       counters_(port.interface_counters()),
       tap_(std::move(tap)) {
   for (Read& read : reads_) read.owner = this;
@@ -24,7 +24,7 @@ void TapChannel::end() {
   ending_ = true;
   port_.plug(nullptr);
   drop_packets();
-  if (reading_ > 0) engine_.io().cancel(reads_[0]);
+  if (reading_ > 0) core_.io().cancel(reads_[0]);
   settle();
 }
 
@@ -42,7 +42,7 @@ void TapChannel::abandon() {
 
 // CoreIo destroys the channel when nothing is under way.
 void TapChannel::settle() {
-  if (ending_ && reading_ == 0 && !writing_) engine_.io().release(*this);
+  if (ending_ && reading_ == 0 && !writing_) core_.io().release(*this);
 }
 
 void TapChannel::carrier_changed(bool carrier) {
@@ -57,7 +57,7 @@ void TapChannel::read_on() {
   for (; reading_ < count; ++reading_) {
     Read& read = reads_[reading_];
     read.buffer.resize(kMaxFrame);
-    engine_.io().read(tap_->descriptor(), read.buffer, wait, read);
+    core_.io().read(tap_->descriptor(), read.buffer, wait, read);
   }
 }
 
@@ -66,7 +66,7 @@ void TapChannel::read_done(const Read& read, int result) {
   if (ending_) return settle();
   drained_ = result < 0;
   if (result > 0) {
-    engine_.listen();
+    core_.listen();
     auto size = static_cast<size_t>(result);
     auto* bytes = const_cast<uint8_t*>(read.buffer.data());
     bool good =
@@ -120,14 +120,14 @@ void TapChannel::write_gathered() {
   if (next.frames.empty()) return;
   gathered_ -= next.frames.size();
   writing_ = true;
-  engine_.io().write(tap_->descriptor(), next.parts, write_);
+  core_.io().write(tap_->descriptor(), next.parts, write_);
 }
 
 // EIO: the host has set its interface down.
 void TapChannel::written(int result) {
   writing_ = false;
   if (result < 0) counters_.rx_dropped.add(write_.delivery.frames.size());
-  if (result > 0) engine_.listen();
+  if (result > 0) core_.listen();
   write_.delivery.frames.clear();
   if (ending_) return settle();
   write_gathered();

@@ -6,7 +6,7 @@
 // at once; while a write is under way more frames gather, and neighbouring segments of a connection
 // are merged into the next one.
 //
-// Core thread. CoreIo owns it (IoOwner).
+// Thread of its packet core. CoreIo owns it (IoOwner).
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ namespace rocefs {
 
 class TapChannel final : public NetInterface, public IoOwner {
  public:
-  // All references outlive end().
-  TapChannel(Engine& engine, Port& port, PacketPool& pool, std::shared_ptr<Tap> tap);
+  // `core`: that of the port. All references outlive end().
+  TapChannel(PacketCore& core, Port& port, std::shared_ptr<Tap> tap);
 
   // Plugs into the port, and begins to read.
   void start();
@@ -67,7 +67,7 @@ class TapChannel final : public NetInterface, public IoOwner {
   void drop_packets();
   bool full() const { return queued_ >= kMaxQueued; }
 
-  Engine& engine_;
+  PacketCore& core_;
   Port& port_;
   PacketPool& pool_;
   InterfaceCounters& counters_;

@@ -1,6 +1,7 @@
 #include "rdma/network/fabric.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "rdma/fabric/switch_npcc.h"
 #include "rdma/nic/device.h"
@@ -10,26 +11,40 @@ namespace rocefs {
 Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
                Outstanding& outstanding)
     : FabricResources(seed, scheduler, outstanding) {
+  build(topology);
+}
+
+Fabric::Fabric(const Topology& topology, uint64_t seed, Engine& engine, const CorePlan& plan)
+    : FabricResources(seed, engine.scheduler(), engine.outstanding()), plan_(plan) {
+  for (size_t i = 0; plan.cores() > 1 && i < plan.cores(); ++i) {
+    parts_.push_back(std::make_unique<FabricResources>(
+        *this, engine.core(i), [&engine](Task task) { engine.alone(std::move(task)); }));
+  }
+  build(topology);
+}
+
+void Fabric::build(const Topology& topology) {
   for (const DeviceSpec& spec : topology.devices) {
-    devices_.push_back(std::make_unique<Device>(*this, spec));
+    devices_.push_back(std::make_unique<Device>(part_of(spec.name), spec));
     device_names_.add(*devices_.back());
   }
   for (const SwitchSpec& spec : topology.switches) {
     auto number = static_cast<uint32_t>(switches_.size());
     switches_.push_back(
-        std::make_unique<Switch>(spec.name, number, destinations(), seed, counters().unroutable));
+        std::make_unique<Switch>(spec.name, number, destinations(), seed(), counters().unroutable));
     switches_.back()->apply(SwitchSettings::initial_values(spec.buffer_bytes));
     switch_names_.add(*switches_.back());
   }
   for (const UplinkSpec& spec : topology.uplinks) {
-    uplinks_.push_back(
-        std::make_unique<Uplink>(spec.name, pool(), scheduler, counters().stale_payloads));
+    FabricResources& part = part_of(spec.name);
+    uplinks_.push_back(std::make_unique<Uplink>(spec.name, part.pool(), part.scheduler(),
+                                                counters().stale_payloads));
     uplinks_.back()->apply(Uplink::values_of(spec));
     uplink_names_.add(*uplinks_.back());
   }
   for (const LinkSpec& spec : topology.links) cable(spec);
   reconvergence_ = std::make_unique<Reconvergence>(
-      scheduler, topology.links.size(), [this](uint32_t cable) { return cable_works(cable); },
+      scheduler(), topology.links.size(), [this](uint32_t cable) { return cable_works(cable); },
       [this] { route_switches(); });
   route();
   if (topology.reconverge) {
@@ -37,19 +52,33 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
         std::vector<KnobValue>{uint64_t{1}, static_cast<uint64_t>(*topology.reconverge)});
   }
   for (const auto& one : switches_) {
+    FabricResources& part = part_of(one->name());
     npcc_.push_back(std::make_unique<SwitchNpcc>(
-        scheduler, pool(), *one, [this](const NpccFlowKey& flow) { return sender_of(flow); }));
+        part.scheduler(), part.pool(), *one,
+        [this, &part](const NpccFlowKey& flow) { return sender_of(flow, part); }));
   }
 }
 
 Fabric::~Fabric() {
   pool().forget_listeners();
+  for (const auto& part : parts_) part->pool().forget_listeners();
+}
+
+uint64_t Fabric::trace_hash() const {
+  uint64_t hash = trace().value();
+  for (const auto& part : parts_) hash = std::rotl(hash, 7) ^ part->trace().value();
+  return hash;
+}
+
+void Fabric::capture_by(CaptureSink* sink) {
+  set_capture(sink);
+  for (const auto& part : parts_) part->set_capture(sink);
 }
 
 void Fabric::reset() {
   for (auto& link : links_) link->reset();
   for (auto& one : switches_) {
-    one->note_queues(scheduler().now());
+    one->note_queues(part_of(one->name()).scheduler().now());
     one->reset();
   }
   for (auto& one : npcc_) one->npcc().reset();
@@ -59,6 +88,7 @@ void Fabric::reset() {
   }
   reconvergence_->reset();
   trace().reset();
+  for (const auto& part : parts_) part->trace().reset();
 }
 
 Device* Fabric::device(std::string_view name) {
@@ -104,12 +134,17 @@ Device* Fabric::device_at(const Ip& address) const {
 }
 
 // For a sender behind an uplink, the queue pair connected to it knows its number: from the CM's
-// messages, or from its program.
-std::optional<uint32_t> Fabric::sender_of(const NpccFlowKey& flow) const {
-  if (Device* sender = device_at(flow.source)) {
+// messages, or from its program. Devices of another part are neither end.
+std::optional<uint32_t> Fabric::sender_of(const NpccFlowKey& flow,
+                                          const FabricResources& part) const {
+  auto here = [&](const Ip& address) {
+    Device* device = device_at(address);
+    return device && &device->fabric() == &part ? device : nullptr;
+  };
+  if (Device* sender = here(flow.source)) {
     return sender->qps().sender_of(flow.source, flow.destination, flow.dest_qpn);
   }
-  Device* receiver = device_at(flow.destination);
+  Device* receiver = here(flow.destination);
   const Qp* qp = receiver ? receiver->find_qp(flow.dest_qpn) : nullptr;
   if (!qp || qp->type() == QpType::kUd || !qp->receives_packets()) return std::nullopt;
   const QpAttributes& attributes = qp->attributes();
@@ -124,8 +159,9 @@ const std::string& Fabric::far_end(const Link& link) const {
 // Adds a link of the newest cable.
 Link& Fabric::add_link(const std::string& from, const std::string& to, unsigned parallel) {
   auto id = static_cast<uint32_t>(links_.size());
+  FabricResources& part = part_of(from);
   links_.push_back(std::make_unique<Link>(link_name(from, to, parallel), id, initial_.back(),
-                                          seed(), scheduler(), trace()));
+                                          seed(), part.scheduler(), part.trace()));
   link_names_.add(*links_.back());
   wires_.push_back({from, to});
   return *links_.back();

@@ -1,5 +1,5 @@
 // Fabric: the emulated network: devices, links, switches, built from a topology. Runs on any
-// scheduler: the engine's, or a test's.
+// scheduler: the engine's, or a test's; or in parts on several packet cores.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "rdma/fabric/fabric_resources.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/switch.h"
+#include "rdma/network/core_plan.h"
 #include "rdma/network/name_index.h"
 #include "rdma/network/reconvergence.h"
 #include "rdma/network/way_search.h"
@@ -31,7 +32,19 @@ class Fabric : public FabricResources {
  public:
   // Before the engine starts, or on its thread.
   Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler, Outstanding& outstanding);
+  // On as many cores as `plan` says, which the engine must have. With several, what this object has
+  // as FabricResources is for the first core while it is alone, and each part has its own.
+  Fabric(const Topology& topology, uint64_t seed, Engine& engine, const CorePlan& plan);
   ~Fabric();
+
+  // Resources of the part with this device, switch, uplink or port.
+  FabricResources& part_of(std::string_view node) {
+    return parts_.empty() ? *this : *parts_[plan_.core_of(node)];
+  }
+  // Hash of the traces of all parts; one's own with one part. Any thread.
+  uint64_t trace_hash() const;
+  // Captures in all parts; null ends it. Alone.
+  void capture_by(CaptureSink* sink);
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
   const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
@@ -72,6 +85,7 @@ class Fabric : public FabricResources {
     uint32_t from_hub = kNoHub, to_hub = kNoHub;  // numbers of the switches among them
     uint16_t port = 0;                            // of from_hub
   };
+  void build(const Topology& topology);
   Link& add_link(const std::string& from, const std::string& to, unsigned parallel);
   void cable(const LinkSpec& spec);
   void route();
@@ -84,12 +98,14 @@ class Fabric : public FabricResources {
   void join_outside();
   // The device with this address, or null.
   Device* device_at(const Ip& address) const;
-  std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const;
+  std::optional<uint32_t> sender_of(const NpccFlowKey& flow, const FabricResources& part) const;
   void find_trunks();
   void grow_tree(uint32_t root, std::vector<const Trunk*>& parents,
                  std::vector<uint32_t>& members) const;
   void route_groups();
 
+  const CorePlan plan_;
+  std::vector<std::unique_ptr<FabricResources>> parts_;  // by core; empty with one
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<std::unique_ptr<SwitchNpcc>> npcc_;
   std::vector<std::unique_ptr<Uplink>> uplinks_;

@@ -33,9 +33,11 @@ void Fabric::find_trunks() {
       continue;
     }
     trunks_[wire.to_hub].push_back({i, wire.from_hub, wire.port});
-    links_[i]->add_state_listener([this, i] {
-      route_groups();
-      reconvergence_->changed(i / 2);
+    links_[i]->add_state_listener([this, i, &part = part_of(wire.from)] {
+      part.alone([this, i] {
+        route_groups();
+        reconvergence_->changed(i / 2);
+      });
     });
   }
   std::vector<uint32_t> by_name(switches_.size());

@@ -233,7 +233,7 @@ void Port::receive(Packet* arriving, TimeNs now) {
   PacketPtr packet(arriving);
   prefetch_end(*packet);
   if (packet->ethernet) return receive_frame(std::move(packet), now);
-  if (!host_.present()) return host_.fabric().counters().no_device.add();
+  if (!host_.present()) return host_.fabric().counters().no_device.add_shared();
   counters_.port_rcv_packets.add();
   (is_multicast(*packet) ? counters_.multicast_rcv_packets : counters_.unicast_rcv_packets).add();
   counters_.port_rcv_data.add(packet->wire_length());
@@ -320,7 +320,7 @@ bool Port::check(const Packet& packet, const wire::Transport& headers) {
     return false;
   }
   if (packet.payload.kind == Payload::Kind::kLocal && !payload_bytes(packet)) {
-    host_.fabric().counters().stale_payloads.add();
+    host_.fabric().counters().stale_payloads.add_shared();
     return false;
   }
   if (packet.sealed && !packet.intact) {

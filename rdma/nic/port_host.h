@@ -20,7 +20,7 @@ namespace rocefs {
 // Core thread. Outlives its ports.
 class PortHost : public QpHost {
  public:
-  FabricResources& fabric() { return fabric_; }
+  FabricResources& fabric() const { return fabric_; }
   QpTable& qps() { return qps_; }
   // Multicast groups of the UD queue pairs.
   MulticastGroups& groups() { return groups_; }

@@ -2,14 +2,28 @@
 
 #include <cerrno>
 
+#include "rdma/nic/device.h"
+
 namespace rocefs {
 
+namespace {
+
+// A port that there is not is refused when the flow starts.
+FabricResources& part_of(const FlowParts& parts) {
+  Port* port = parts.fabric.port(parts.spec.from);
+  return port ? port->host().fabric() : parts.fabric;
+}
+
+}  // namespace
+
 ActiveFlow::ActiveFlow(FlowParts parts)
-    : parts_(std::move(parts)), poll_(event_of<&ActiveFlow::on_completions>(this)) {}
+    : parts_(std::move(parts)),
+      part_(part_of(parts_)),
+      poll_(event_of<&ActiveFlow::on_completions>(this)) {}
 
 void ActiveFlow::begin() {
   running_ = true;
-  ++parts_.fabric.outstanding().flows;
+  ++part_.outstanding().flows;
   stats().started_ns.set(static_cast<uint64_t>(scheduler().now()));
 }
 
@@ -21,7 +35,7 @@ void ActiveFlow::end(TimeNs now, Result<void> result) {
 
 void ActiveFlow::stop() {
   if (std::exchange(running_, false)) {
-    --parts_.fabric.outstanding().flows;
+    --part_.outstanding().flows;
     if (stats().ended_ns.get() == 0) {
       stats().ended_ns.set(static_cast<uint64_t>(scheduler().now()));
     }

@@ -32,7 +32,9 @@ class ActiveFlow : public FlowRun, protected FlowEndpoint::Handler {
   const FlowParts& parts() const { return parts_; }
   const FlowSpec& spec() const { return parts_.spec; }
   FlowStats& stats() { return *parts_.stats; }
-  Scheduler& scheduler() { return parts_.fabric.scheduler(); }
+  // Resources of the packet core on which the flow runs, that of its `from`.
+  FabricResources& part() { return part_; }
+  Scheduler& scheduler() { return part_.scheduler(); }
   bool running() const { return running_; }
   bool reads() const { return spec().op == FlowOp::kRead; }
 
@@ -41,6 +43,7 @@ class ActiveFlow : public FlowRun, protected FlowEndpoint::Handler {
   void device_removed() override;
 
   FlowParts parts_;
+  FabricResources& part_;
   Event poll_;
   bool running_ = false;
 };

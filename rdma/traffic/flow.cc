@@ -44,6 +44,9 @@ Result<void> Flow::open() {
   for (const std::string& name : {spec().from, spec().to}) {
     if (!parts().fabric.port(name)) return errorf(EINVAL, "no device {}", name);
   }
+  if (&parts().fabric.port(spec().to)->host().fabric() != &part()) {
+    return errorf(EHOSTUNREACH, "no cables lead from {} to {}", spec().from, spec().to);
+  }
   near_.set_plan(*plan);
   far_.set_plan(*plan);
   Result<void> opened = near_.open(spec().from);

@@ -5,6 +5,7 @@
 
 #include "core/tree/caller_file.h"
 #include "core/tree/trigger.h"
+#include "rdma/nic/device.h"
 #include "rdma/traffic/flow_files.h"
 
 namespace rocefs {
@@ -216,13 +217,17 @@ void Traffic::launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> inp
   launch_here(entry, std::move(input), std::move(answer));
 }
 
+Outstanding& Traffic::outstanding(const FlowEntry& entry) {
+  return parts_.fabric.port(entry.spec.from)->host().fabric().outstanding();
+}
+
 void Traffic::launch_here(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
                           Answer<void> answer) {
   // Runs on the core thread when the flow has ended, which may be before this store is answered.
   auto on_ended = [this, entry](Result<void> result) {
     if (!entry->spec.output.empty()) {
       entry->settling = true;
-      ++parts_.engine.outstanding().settling;
+      ++outstanding(*entry).settling;
     }
     parts_.engine.tell_control(
         [this, entry, received = entry->flow->received(), result = std::move(result)]() mutable {
@@ -310,7 +315,7 @@ void Traffic::settle(const FlowEntryPtr& entry, Result<void> result) {
 
 void Traffic::release(const FlowEntryPtr& entry) {
   parts_.engine.post_retrying([this, entry] {
-    if (std::exchange(entry->settling, false)) --parts_.engine.outstanding().settling;
+    if (std::exchange(entry->settling, false)) --outstanding(*entry).settling;
     end_on_core(*entry);
   });
 }

@@ -59,6 +59,8 @@ class Traffic final : private FlowBook {
   void launch(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input, Answer<void> answer);
   void launch_here(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> input,
                    Answer<void> answer);
+  // Work of the packet core on which the flow runs.
+  Outstanding& outstanding(const FlowEntry& entry);
   FlowEntryPtr find(std::string_view name) const override;
   void add(const FlowEntryPtr& entry) override;
   void add_directory(const FlowEntryPtr& entry) override;

@@ -81,7 +81,7 @@ void Responder::deliver_in_order() {
     ReorderBuffer::Entry entry = ooo.packets.take(expected_psn_);
     if (!entry.placed && entry.packet->payload.length > 0 && !payload_bytes(*entry.packet)) {
       // A packet whose region has gone meanwhile counts as not received.
-      qp_.host().stale_payloads().add();
+      qp_.host().stale_payloads().add_shared();
       ooo.missing.count_arrival();
       ooo.missing.add(expected_psn_, expected_psn_ + 1, now, qp_.reorder_limits());
       break;

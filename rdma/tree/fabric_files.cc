@@ -61,7 +61,7 @@ void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric, cons
   tree.add_file(debug + "/clock/trace_hash",
                 read_only(
                     [&fabric]() -> Result<std::string> {
-                      return fmt::format("{:016x}", fabric.trace().value());
+                      return fmt::format("{:016x}", fabric.trace_hash());
                     },
                     "hash over time, link, headers and length of every packet that links carried"));
 }

@@ -45,7 +45,7 @@ Inject::Inject(Tree& tree, const std::string& directory, Engine& engine, Fabric&
                const LinkKnobs& knobs)
     : tree_(tree), directory_(directory), engine_(engine), fabric_(fabric), knobs_(knobs) {
   for (const auto& link : fabric.links()) {
-    injectors_[link.get()] = std::make_unique<Injector>(*link, fabric.scheduler());
+    injectors_[link.get()] = std::make_unique<Injector>(*link);
   }
   tree_.add_directory(directory_, true);
   add_trigger(tree_, directory_, kAdd, engine_,

@@ -117,7 +117,7 @@ void PcapCapture::start() {
     append(&header, sizeof header);
   }
   active_ = true;
-  fabric_.set_capture(this);
+  fabric_.capture_by(this);
   set_taps(this);
 }
 
@@ -200,6 +200,7 @@ void PcapCapture::record(uint32_t interface, TimeNs at, Parts parts) {
 }
 
 void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
+  std::lock_guard lock(mutex_);
   uint32_t interface = format_ == CaptureFormat::kPcapng ? interfaces_.at(&from) : 0;
   record(interface, now,
          {ethernet_header(&from.spec().mac, packet), packet.header_bytes(), data_of(packet)});
@@ -207,11 +208,13 @@ void PcapCapture::captured(const Port& from, const Packet& packet, TimeNs now) {
 
 void PcapCapture::transmitted(const Link& link, Packet& packet, TimeNs now) {
   if (!materialize(packet)) return;
+  std::lock_guard lock(mutex_);
   record(interface_of(link), now,
          {ethernet_header(nullptr, packet), packet.header_bytes(), data_of(packet)});
 }
 
 void PcapCapture::pause_sent(const Link& link, size_t priority, bool pause, TimeNs at) {
+  std::lock_guard lock(mutex_);
   record(interface_of(link), at, {pfc_frame(link.id(), priority, pause)});
 }
 
@@ -246,7 +249,7 @@ void PcapCapture::written(size_t slot, uint64_t size) {
     if (chunk->written < chunk->size) return submit(chunk);
   } else if (active_) {
     active_ = false;
-    fabric_.set_capture(nullptr);
+    fabric_.capture_by(nullptr);
     set_taps(nullptr);
   }
   chunk->size = 0;
@@ -269,7 +272,7 @@ void PcapCapture::set_holding(bool holding) {
 
 void PcapCapture::stop(std::function<void()> closed) {
   if (active_) {
-    fabric_.set_capture(nullptr);
+    fabric_.capture_by(nullptr);
     set_taps(nullptr);
   }
   active_ = false;

@@ -1,7 +1,8 @@
 // PcapCapture: writes packets transmitted by NIC ports, and all that links transmit whose knob
 // `capture` is on, to a pcap or pcapng file (nanosecond time stamps, Ethernet; pcapng with an
 // interface per port and link), through the owner of the file. Drops nothing: while the writer is
-// behind, engine time is held.
+// behind, engine time is held. Several packet cores take turns: each waits while another one copies
+// a packet.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -23,7 +25,8 @@ namespace rocefs {
 
 enum class CaptureFormat : uint8_t { kPcap, kPcapng };
 
-// Core's thread, except packets().
+// Core's thread, except packets(); captured() and the calls of links, on the core of the port or
+// link.
 class PcapCapture final : public CaptureSink, private LinkTap {
  public:
   // Memory of `count` chunks of the file, `size` octets each, shared with the writer.
@@ -69,7 +72,7 @@ class PcapCapture final : public CaptureSink, private LinkTap {
   void begin_section();
   uint32_t add_interface(const void* of, const std::string& name);
   void append_interface(const std::string& name);
-  // Parts of a record, in order.
+  // Parts of a record, in order. Below, with the mutex.
   using Parts = std::initializer_list<std::span<const uint8_t>>;
   void record(uint32_t interface, TimeNs at, Parts parts);
   uint32_t interface_of(const Link& link);
@@ -82,6 +85,7 @@ class PcapCapture final : public CaptureSink, private LinkTap {
 
   Engine& engine_;
   Fabric& fabric_;
+  std::mutex mutex_;  // of the cores, while they run
   const Slots slots_;
   const CaptureFormat format_;
   std::unordered_map<const void*, uint32_t> interfaces_;  // of pcapng, by port or link

@@ -113,7 +113,7 @@ bool UdpSender::may_join(const Packet& packet) const {
 
 // Counts a packet that was dropped because its payload has gone.
 UdpSender::Outcome UdpSender::lost_payload() {
-  parts_.stale.add();
+  parts_.stale.add_shared();
   return Outcome::kTaken;
 }
 

@@ -112,8 +112,8 @@ LoadFlow Workload::told(const Running& one) const {
 void Workload::start_flow(Source& source, TimeNs now) {
   const Load& load = source.load;
   FlowStart what = load.pattern->take();
-  Place place =
-      running_.insert(running_.end(), {&source, source.started++, what, now, no_stats_, nullptr});
+  Place place = running_.insert(
+      running_.end(), {&source, source.started++, what, now, no_stats_, nullptr, nullptr});
   ++started_;
   if (running_.size() - refused_.size() > limits_.most_running) {
     return refuse(place, errorf(EMFILE, "{} flows run at once", limits_.most_running));
@@ -126,7 +126,7 @@ void Workload::start_flow(Source& source, TimeNs now) {
   place->stats = std::make_shared<FlowStats>();
   place->flow = std::make_unique<Flow>(
       fabric_, spec, limits_.owner, place->stats, nullptr,
-      [this, place](Result<void> result) { flow_ended(place, std::move(result)); });
+      [this, place](Result<void> result) { tell_ended(place, std::move(result)); });
   if (Result<void> begun = place->flow->start(); !begun) refuse(place, begun.error());
 }
 
@@ -138,6 +138,18 @@ void Workload::refuse(Place place, Error why) {
 void Workload::on_refused(TimeNs) {
   for (auto& [place, why] : std::exchange(refused_, {})) flow_ended(place, std::move(why));
   schedule();
+}
+
+// On the flow's packet core. With several cores the end is told later: the flow may have been
+// removed by then.
+void Workload::tell_ended(Place place, Result<void> result) {
+  FabricResources& part = fabric_.part_of(place->source->load.hosts[place->what.from]);
+  if (!part.shares_fabric()) return flow_ended(place, std::move(result));
+  place->runs = std::make_shared<const bool>(true);
+  part.alone(
+      [this, place, runs = std::weak_ptr(place->runs), result = std::move(result)]() mutable {
+        if (!runs.expired()) flow_ended(place, std::move(result));
+      });
 }
 
 void Workload::flow_ended(Place place, Result<void> result) {

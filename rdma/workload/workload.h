@@ -1,7 +1,7 @@
 // Workload: the loads of a run. It starts each flow at its time, on the packet core, and tells of
 // each end: a flow costs nothing before it starts, and nothing once it has ended.
 //
-// Core thread, but where said otherwise.
+// Core thread, as a command or an event of the common scheduler, but where said otherwise.
 #pragma once
 
 #include <cstdint>
@@ -84,6 +84,7 @@ class Workload {
     TimeNs start;
     std::shared_ptr<FlowStats> stats;
     std::unique_ptr<Flow> flow;
+    std::shared_ptr<const bool> runs;  // expires when it is no longer among running_
   };
   using Place = std::list<Running>::iterator;
 
@@ -93,6 +94,7 @@ class Workload {
   void on_due(TimeNs now);
   void start_flow(Source& source, TimeNs now);
   void flow_ended(Place place, Result<void> result);
+  void tell_ended(Place place, Result<void> result);
   void settle(Place place, LoadFlow flow);
   void on_refused(TimeNs now);
   void on_reap(TimeNs now);

@@ -454,7 +454,7 @@ TEST_CASE("process: an ended client is forgotten when its last job ends, by a co
   Fabric fabric(default_topology(), 1, (*engine)->scheduler(), (*engine)->outstanding());
   auto clients = Clients::create(fabric, **engine);
   REQUIRE(clients);
-  Mapping page(Fd(::dup((*clients)->page())), sizeof(rocefs_engine_page), PROT_READ);
+  Mapping page(Fd(::dup((*clients)->page("mb_0"))), sizeof(rocefs_engine_page), PROT_READ);
   std::atomic_ref sleeps(page.at<rocefs_engine_page>()->asleep);
   Clients::Arrival arrival;
   arrival.process =

@@ -29,7 +29,7 @@ struct Fault {
   FaultPtr fault;
   Fault(Pair& pair, const std::string& text)
       : link(pair.world.link(spec_of(text).link)),
-        injector(link, pair.world.scheduler),
+        injector(link),
         fault(std::make_shared<InjectedFault>(spec_of(text), pair.world.fabric.seed(), nullptr)) {
     injector.arm(fault);
   }
@@ -228,7 +228,7 @@ TEST_CASE("inject: a fault with a probability fires that often, and alike for th
   auto fired = [](uint64_t seed) {
     Pair pair;
     InjectSpec spec = spec_of(fmt::format("corrupt {} what=reserved p=0.1", kForth));
-    Injector injector(pair.world.link(kForth), pair.world.scheduler);
+    Injector injector(pair.world.link(kForth));
     auto fault = std::make_shared<InjectedFault>(spec, seed, nullptr);
     injector.arm(fault);
     for (int i = 0; i < kMessages; ++i) {

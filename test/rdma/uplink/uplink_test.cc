@@ -164,7 +164,7 @@ TEST_CASE("uplink: with gso at one or at both ends the same data arrives") {
   std::optional<Injector> injector;
   wire.far.on_core([&] {
     Fabric& fabric = *wire.far.fabric;
-    injector.emplace(*fabric.link(spec->link), wire.far.engine->scheduler());
+    injector.emplace(*fabric.link(spec->link));
     injector->arm(fault);
   });
   cross();

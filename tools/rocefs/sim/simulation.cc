@@ -480,7 +480,7 @@ void Simulation::collect() {
   result_.fabric = FabricTotals::of(instance_->fabric(), instance_->topology(), now);
   if (options_.queues) result_.queues = AllQueues::of(instance_->fabric(), now);
   result_.events = instance_->engine().scheduler().events_run();
-  result_.trace_hash = instance_->fabric().trace().value();
+  result_.trace_hash = instance_->fabric().trace_hash();
 }
 
 }  // namespace rocefs
