@@ -110,7 +110,7 @@ class Daemon::Impl {
  private:
   void serve_programs(const Options& options);
   std::optional<Failure> choose_clock(const Options& options);
-  Engine::Options engine_options() const;
+  Engine::Options engine_options(size_t cores) const;
   void attach_journal();
   void log_loop();
   std::optional<Failure> mount(const Options& options);
@@ -185,7 +185,7 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
     mount_point_ = *point;
     mount_point_.copy(saved_.mount_point, sizeof saved_.mount_point - 1);
   }
-  Instance::Options wanted{engine_options(), seed_, options.uid, options.gid};
+  Instance::Options wanted{engine_options(options.cores), seed_, options.uid, options.gid};
   wanted.plugins = plugin_directories(mount_point_, options.uid, options.gid);
   wanted.plugin_gid = options.plugin_gid;
   wanted.takes_over = takes_over_;
@@ -255,14 +255,16 @@ std::optional<Failure> Daemon::Impl::choose_clock(const Options& options) {
 
 // Engine time after a takeover: the real clock counts the time without a worker, the virtual clock
 // goes on where it stood.
-Engine::Options Daemon::Impl::engine_options() const {
+Engine::Options Daemon::Impl::engine_options(size_t cores) const {
   const SavedClock& saved = saved_.clock;
   TimeNs start = saved_.time.now.load();
   if (mode_ == ClockMode::kReal && saved.dilation != 0) {
     TimeNs passed = (monotonic_ns() - saved.monotonic) / static_cast<TimeNs>(saved.dilation);
     start = std::max(start, saved.engine + passed);
   }
-  return {mode_, dilation_, start, &saved_.time};
+  Engine::Options wanted{mode_, dilation_, start, &saved_.time};
+  wanted.cores = cores;
+  return wanted;
 }
 
 // Restores the state of a dead worker and records from now on all that the next one needs.
@@ -370,7 +372,9 @@ std::string Daemon::Impl::summary() const {
   }
   std::string clock = mode_ == ClockMode::kVirtual ? "virtual" : "real";
   if (dilation_ != 1) clock += fmt::format(" / {}", dilation_);
-  return fmt::format("{}:{}, clock {}, seed {}", mount_point_, devices, clock, seed_);
+  const size_t count = instance_->engine().cores();
+  std::string cores = count > 1 ? fmt::format(", {} packet cores", count) : "";
+  return fmt::format("{}:{}, clock {}, seed {}{}", mount_point_, devices, clock, seed_, cores);
 }
 
 void Daemon::Impl::log(LogLevel level, std::string_view line) {

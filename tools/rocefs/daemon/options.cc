@@ -38,6 +38,7 @@ options after -o:
   clock=real|virtual   real (the default): time passes by itself; virtual: by clock/advance alone
   dilation=S           with the real clock: time runs S times slower (1)
   seed=N               seed of all random choices (1); the same seed repeats a run
+  cores=N              packets run on up to N threads, if networks are not connected to each other (1)
   uplink=ADDRESS       join the kernel's network; mb_0 gets this address of the machine
   gso                  with uplink=: send and receive several packets per system call (GSO, GRO)
   config=FILE          devices, switches, links and start values of knobs: rocefs.ini(5)
@@ -74,6 +75,15 @@ Result<uint64_t> parse_dilation(std::string_view text) {
   return value;
 }
 
+Result<size_t> parse_cores(std::string_view text) {
+  constexpr uint64_t kMaxCores = 64;
+  Result<uint64_t> value = kstrtou64(text, 0);
+  if (!value || *value < 1 || *value > kMaxCores) {
+    return errorf(EINVAL, "cores={}: 1 to {} is wanted", text, kMaxCores);
+  }
+  return size_t{*value};
+}
+
 Result<uint64_t> parse_number(std::string_view key, std::string_view text, uint64_t max) {
   Result<uint64_t> value = kstrtou64(text, 0);
   if (!value || *value > max) return errorf(EINVAL, "{}={}: a number is wanted", key, text);
@@ -100,6 +110,7 @@ Result<void> take_option(Options& options, const std::string& option) {
   if (key == "clock") return keep(parse_clock_mode(value), options.clock);
   if (key == "dilation") return keep(parse_dilation(value), options.dilation);
   if (key == "seed") return keep(parse_number(key, value, ~uint64_t{0}), options.seed);
+  if (key == "cores") return keep(parse_cores(value), options.cores);
   if (key == "config")
     return take_text(unescaped(value), "config=: a file is wanted", options.config);
   if (key == "uplink") return take_text(value, "uplink=: an address is wanted", options.uplink);

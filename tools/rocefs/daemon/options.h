@@ -26,6 +26,7 @@ struct Options {
   // Empty if not given: the configuration's value or the default holds.
   std::optional<ClockMode> clock;
   std::optional<uint64_t> seed, dilation;
+  size_t cores = 1;  // most threads that run packets
   uid_t uid = 0;
   gid_t gid = 0;
   // Group of the process that runs the owner's plugins: that of gid=, else the owner's own group.

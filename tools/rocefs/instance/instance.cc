@@ -40,6 +40,19 @@ Result<void> check_clock(const Config& config, ClockMode mode, uint64_t dilation
   return {};
 }
 
+namespace {
+
+std::string cores_text(const Fabric& fabric, size_t cores) {
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < cores; ++i) lines.push_back(fmt::format("{}:", i));
+  for (const auto& device : fabric.devices()) {
+    lines[device->fabric().core()] += " " + device->name();
+  }
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+}  // namespace
+
 Instance::Instance(const Config& config, const Options& options)
     : config_(config),
       options_(options),
@@ -52,12 +65,16 @@ Result<std::unique_ptr<Instance>> Instance::create(const Config& config, const O
       instance->loop_, [self = instance.get()](const std::string& line) {
         if (self->engine_) self->log(LogLevel::kErr, line);  // else repeated by the next attempt
       });
-  Result<std::unique_ptr<Engine>> engine = Engine::create(options.engine, instance->loop_);
+  // Virtual time has one core: the order of a run's events does not depend on threads.
+  const bool real = options.engine.mode == ClockMode::kReal;
+  const CorePlan plan(instance->topology_, real ? options.engine.cores : 1);
+  Engine::Options engine_options = options.engine;
+  engine_options.cores = plan.cores();
+  Result<std::unique_ptr<Engine>> engine = Engine::create(engine_options, instance->loop_);
   if (!engine) return engine.error();
   instance->engine_ = std::move(*engine);
   instance->fabric_ =
-      std::make_unique<Fabric>(instance->topology_, options.seed, instance->engine_->scheduler(),
-                               instance->engine_->outstanding());
+      std::make_unique<Fabric>(instance->topology_, options.seed, *instance->engine_, plan);
   if (Result<void> opened = instance->open_registers(); !opened) return opened.error();
   if (Result<void> opened = instance->open_uplinks(); !opened) return opened.error();
   instance->tree_ = std::make_unique<Tree>(options.uid, options.gid);
@@ -128,6 +145,8 @@ void Instance::add_files(std::function<void()> drop_clients) {
                   constant(std::string(name(engine_->io_kind())),
                            "the packet core's input and output: io_uring, or poll where io_uring "
                            "may not be used, which dmesg explains"));
+  tree_->add_file(debug + "/cores", constant(cores_text(*fabric_, engine_->cores()),
+                                             "packet cores, a line each: its number and devices"));
   dmesg_.add_files(*tree_, debug, *engine_);
   add_get_file(*tree_, debug, loop_);
   add_set_file(*tree_, debug, *engine_);
