@@ -7,6 +7,7 @@ namespace rocefs::bench {
 
 void bench_files(Table& table);
 void bench_packets(Table& table);
+void bench_cores(Table& table);
 void bench_hops(Table& table);
 void bench_memory(Table& table);
 void bench_reads(Table& table);
@@ -20,6 +21,7 @@ void bench_view(Table& table);
 inline constexpr Bench kBenches[] = {
     {"files", "open, read to the end and close, against real sysfs", bench_files},
     {"packets", "the reliable connection's path, against a ring with memcpy", bench_packets},
+    {"cores", "two pairs of NICs on two packet cores, against one", bench_cores},
     {"hops", "packets delivered by links per second of CPU", bench_hops},
     {"memory", "memory per idle queue pair", bench_memory},
     {"reads", "what readers of the files do to messages", bench_reads},
