@@ -3,7 +3,7 @@
 //
 // With one core, its thread runs all there is. With several, each runs its part of the fabric; the
 // first one runs in addition all that belongs to no part: commands, and the events of scheduler().
-// It is then alone: the others wait between two of their events. So whatever runs in a command may
+// Alone means: the others wait between two of their events. So whatever runs in a command may
 // touch every part.
 #pragma once
 
