@@ -31,8 +31,8 @@ class CoreGate {
   // A core that is inside leaves soon if this is true.
   bool is_shut() const { return shut_.load(std::memory_order_relaxed) != 0; }
 
-  // The first core. Returns when no other core is inside: soon, as none works for longer than an
-  // event before it looks.
+  // The first core. Returns when no other core is inside: none works for longer than an event or a
+  // poll before it looks, unless the kernel takes its CPU.
   void shut() {
     shut_.store(1, std::memory_order_seq_cst);
     for (size_t i = 1; i <= others_; ++i) inside_[i].value.wait(1, std::memory_order_seq_cst);

@@ -136,12 +136,12 @@ class Data {
         continue;
       }
       std::optional<Recording> recording = Recording::parse(*text);
-      if (!recording || recording->messages.empty()) {
+      if (!recording || recording->messages.empty() || !recording->drop_flows()) {
         notes_.push_back(fmt::format("{} is no whole recording.", escaped(one.name)));
         continue;
       }
       const size_t looks = recording->messages.size();
-      if (!recording->drop_flows() || !recording->shorten(share)) {
+      if (!recording->shorten(share)) {
         notes_.push_back(too_large(one));
         continue;
       }
