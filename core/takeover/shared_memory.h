@@ -1,5 +1,5 @@
-// SharedMemory: a sealed memfd that another process maps too. Sealed against shrinking, so that
-// access never faults (SIGBUS), whatever the other process does.
+// SharedMemory: a sealed memfd that another process maps too, or a part of one. Sealed against
+// shrinking, so that access never faults (SIGBUS), whatever the other process does.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,10 @@ class SharedMemory {
 
   // Zeroed memory. Any thread; ENOMEM or EMFILE.
   static Result<SharedMemory> create(const char* name, size_t size, Others others);
+  // A memfd for many parts, not mapped: pages take memory once they are written to. Any thread.
+  static Result<Fd> create_file(const char* name, size_t size);
+  // Maps whole pages of such a memfd. Any thread; ENOMEM.
+  static Result<SharedMemory> map_part(const Fd& file, size_t offset, size_t size);
   SharedMemory() = default;
   SharedMemory(SharedMemory&& other) noexcept { *this = std::move(other); }
   SharedMemory& operator=(SharedMemory&& other) noexcept {
@@ -25,7 +29,7 @@ class SharedMemory {
   }
   ~SharedMemory();
 
-  // -1 after close_descriptor().
+  // -1 after close_descriptor(), and of a part.
   int descriptor() const { return fd_.get(); }
   // Keeps the mapping.
   void close_descriptor() { fd_.reset(); }

@@ -188,6 +188,8 @@ class Client final : public DeviceClient {
     rocefs_created layout{};
     uint32_t socket = 0;
     uint64_t cookie = 0;  // cookie of the destroyed object, if it has events
+    int file = -1;        // memfd of which `memory` is a part; the connection's
+    uint64_t offset = 0;  // of `memory` in it
   };
   using Reply = UniqueFunction<void(const rocefs_answer&)>;
   // Answers when the request is done.

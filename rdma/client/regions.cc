@@ -55,6 +55,7 @@ Result<void> Client::share_mr(const rocefs_reg_mr& wanted, Attachment& attachmen
                               rocefs_answer& answer) {
   auto memory =
       std::make_shared<SharedClientMemory>(process_, std::move(attachment.memory), wanted.address);
+  answer.u.mr.offset = attachment.offset;
   return add_region(wanted, std::move(memory), answer);
 }
 
@@ -134,7 +135,8 @@ Result<void> Client::change_region(const rocefs_rereg_mr& wanted, rocefs_answer&
   ++pd->users;
   mr->key = *key;
   mr->pd = pd;
-  answer.u.mr = {wanted.handle, *key, *key};
+  answer.u.mr.handle = wanted.handle;
+  answer.u.mr.lkey = answer.u.mr.rkey = *key;
   return {};
 }
 

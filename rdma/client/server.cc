@@ -17,6 +17,7 @@
 #include "core/base/text.h"
 #include "core/process/stranger_socket.h"
 #include "rdma/client/introduction.h"
+#include "rdma/client/lent_memory.h"
 #include "rdma/client/pidfd.h"
 #include "rdma/uapi/cm.h"
 #include "rdma/uapi/host.h"
@@ -82,9 +83,7 @@ struct ClientServer::Connection {
   std::vector<Shares::Share> channels;   // one per socket
   std::optional<rocefs_answer> refusal;  // of a descriptor, waits until that is closed
   std::weak_ptr<const void> refused;     // its charge
-  using Bytes = std::shared_ptr<std::atomic<size_t>>;  // memory shared with the client
-  Bytes ring_bytes = std::make_shared<std::atomic<size_t>>(0);
-  Bytes region_bytes = std::make_shared<std::atomic<size_t>>(0);
+  LentMemory memory;
 };
 
 Result<std::unique_ptr<ClientServer>> ClientServer::create(Engine& engine, Fabric& fabric,
@@ -342,28 +341,29 @@ Result<Client::Attachment> ClientServer::prepare(Connection& connection,
   if (!layout) return layout.error();
   attachment.layout = *layout;
   if (layout->size == 0) return attachment;
-  bool region = request.op == ROCEFS_OP_SHARE_MR || request.op == ROCEFS_OP_ALLOC_DM;
-  Connection::Bytes used = region ? connection.region_bytes : connection.ring_bytes;
-  size_t most = region ? kMaxRegionBytes : kMaxRingBytes;
-  if (layout->size > most - *used) {
-    return errorf(ENOMEM, "too much memory for its {}", region ? "shared regions" : "queues");
+  if (request.op == ROCEFS_OP_SHARE_MR) {
+    Result<LentMemory::Pages> pages = connection.memory.pages(layout->size);
+    if (!pages) return pages.error();
+    attachment.memory = std::move(pages->memory);
+    attachment.file = pages->file;
+    attachment.offset = pages->offset;
+    return attachment;
   }
-  auto memory = SharedMemory::create(region ? "rocefs-region" : "rocefs-queue", layout->size,
-                                     SharedMemory::Others::kWrite);
+  auto memory = request.op == ROCEFS_OP_ALLOC_DM ? connection.memory.device_memory(layout->size)
+                                                 : connection.memory.queues(layout->size);
   if (!memory) return memory.error();
-  *used += layout->size;
-  auto let_go = [used](SharedMemory* gone) {
-    *used -= gone->size();
-    delete gone;
-  };
-  attachment.memory = std::shared_ptr<SharedMemory>(new SharedMemory(std::move(*memory)), let_go);
+  attachment.memory = std::move(*memory);
   return attachment;
 }
 
 Result<void> ClientServer::to_core(const ConnectionPtr& connection, const rocefs_request& request,
                                    Client::Attachment attachment) {
   std::vector<int> descriptors;
-  if (attachment.memory) descriptors.push_back(attachment.memory->descriptor());
+  if (attachment.file >= 0) {
+    descriptors.push_back(attachment.file);
+  } else if (attachment.memory) {
+    descriptors.push_back(attachment.memory->descriptor());
+  }
   Client::Reply reply =
       replier(connection, std::move(descriptors), attachment.memory, reported(request.op));
   Task task = [this, id = connection->id, request, attachment = std::move(attachment),

@@ -65,13 +65,11 @@ class ClientServer {
   static constexpr size_t kMaxClients = 256;
   static constexpr size_t kKeptClients = 32;  // reserved for root and the daemon's own user
   // Descriptors of a client besides its channels: both sockets, its process, its memory (two), its
-  // doorbell, and a refused one.
-  static constexpr size_t kOwnDescriptors = 7;
+  // doorbell, its regions, and a refused one.
+  static constexpr size_t kOwnDescriptors = 8;
   static constexpr size_t kMaxUnclosed = 1024;         // lingering sockets before none is accepted
   static constexpr TimeNs kPause = 20 * kMillisecond;  // before the next attempt to accept
   static constexpr size_t kMaxSockets = 1100;          // per client: channels, and some that close
-  static constexpr size_t kMaxRingBytes = size_t{1} << 30;    // per client: two large CQs
-  static constexpr size_t kMaxRegionBytes = size_t{4} << 30;  // per client: its shared regions
 
   ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients,
                std::shared_ptr<Fd> bell, Log log);

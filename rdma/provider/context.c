@@ -136,6 +136,7 @@ void rocefs_free_context(struct ibv_context* ibv) {
   struct rocefs_context* context = rocefs_context_of(ibv);
   rocefs_remove_channels(context);
   rocefs_end_copier(context);
+  rocefs_close_page_file(&context->page_file);
   /* Unmaps, except in a child of fork(), which may have other memory at that address. */
   if (!rocefs_is_foreign(context)) unmap(context);
   close(context->doorbell);
@@ -166,6 +167,7 @@ struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd
       (struct verbs_context*)(offsetof(struct rocefs_context, verbs) + rocefs_context_shift()), 0);
   if (!context) return NULL;
   context->doorbell = -1;
+  context->page_file.fd = -1;
   int error = open_engine(context, ours->root, why, sizeof why);
   if (error) {
     /* Prints the reason: libibverbs has no words for it, and a program gets only errno. */

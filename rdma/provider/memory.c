@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "rdma/provider/rocefs.h"
-#include "rdma/provider/shared_pages.h"
 
 struct rocefs_mr {
   struct verbs_mr verbs;
@@ -18,16 +17,30 @@ static struct rocefs_mr* rocefs_mr_of(struct verbs_mr* mr) {
   return ROCEFS_CONTAINER(mr, struct rocefs_mr, verbs);
 }
 
+/* Number of threads of ours that do not touch these bytes: the copier moves those of regions. */
+static unsigned helpers_beside(struct rocefs_context* context, const void* address, size_t length) {
+  bool copies = __atomic_load_n(&context->copier, __ATOMIC_ACQUIRE);
+  return copies && !rocefs_overlaps(&context->regions, address, length) ? 1 : 0;
+}
+
+static void make_own(struct rocefs_context* context, struct rocefs_mr* mr) {
+  struct rocefs_shared_pages* pages = &mr->pages;
+  rocefs_unshare_pages(pages, helpers_beside(context, pages->address, pages->length));
+}
+
 /* Registers a region of shared pages. On an errno nothing has changed. */
 static int share(struct rocefs_context* context, struct rocefs_mr* mr,
-                 struct rocefs_request* request, struct rocefs_answer* answer) {
+                 struct rocefs_request* request, struct rocefs_answer* answer, unsigned helpers) {
   void* address = (void*)(uintptr_t)request->u.reg_mr.address;
   size_t length = request->u.reg_mr.length;
-  if (!rocefs_can_share(address, length)) return EINVAL;
+  bool room = __atomic_load_n(&context->page_file.count, __ATOMIC_RELAXED) < ROCEFS_MAX_SHARED;
+  if (!room || !rocefs_can_share(address, length, helpers)) return EINVAL;
   request->op = ROCEFS_OP_SHARE_MR;
   int fd;
   int error = rocefs_request_passing(context, request, -1, answer, &fd, 1);
-  if (error || !(error = rocefs_share_pages(&mr->pages, address, length, fd))) return error;
+  if (error || !(error = rocefs_share_pages(&mr->pages, &context->page_file, address, length, fd,
+                                            answer->u.mr.offset)))
+    return error;
   struct rocefs_request undo = {.op = ROCEFS_OP_DEREG_MR, .u.handle = answer->u.mr.handle};
   rocefs_request(context, &undo, NULL);
   return error;
@@ -44,6 +57,7 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   struct rocefs_answer answer;
   struct rocefs_context* context = rocefs_context_of(pd->context);
   struct rocefs_mr* mr = calloc(1, sizeof *mr);
+  unsigned helpers = helpers_beside(context, address, length);
   if (!mr || !rocefs_add_region(&context->regions, address, length)) {
     free(mr);
     errno = ENOMEM;
@@ -52,7 +66,8 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   mr->address = address;
   mr->length = length;
   mr->listed = true;
-  int error = access & IBV_ACCESS_ON_DEMAND ? EINVAL : share(context, mr, &request, &answer);
+  bool pinned = !(access & IBV_ACCESS_ON_DEMAND);
+  int error = pinned ? share(context, mr, &request, &answer, helpers) : EINVAL;
   if (error) { /* an ordinary region */
     rocefs_want_copier(context, length);
     request.op = ROCEFS_OP_REG_MR;
@@ -99,7 +114,7 @@ int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* add
   if (moves) {
     ours->address = address;
     ours->length = length;
-    rocefs_unshare_pages(&ours->pages);
+    make_own(context, ours);
   }
   if (flags & IBV_REREG_MR_CHANGE_ACCESS) mr->access = access;
   mr->ibv_mr.lkey = answer.u.mr.lkey;
@@ -114,7 +129,7 @@ int rocefs_dereg_mr(struct verbs_mr* mr) {
   if (error) return error;
   struct rocefs_mr* ours = rocefs_mr_of(mr);
   if (ours->listed) rocefs_remove_region(&context->regions, ours->address, ours->length);
-  rocefs_unshare_pages(&ours->pages);
+  make_own(context, ours);
   free(ours);
   return 0;
 }

@@ -57,6 +57,16 @@ void rocefs_remove_region(struct rocefs_regions* regions, const void* address, s
   pthread_mutex_unlock(&regions->mutex);
 }
 
+bool rocefs_overlaps(struct rocefs_regions* regions, const void* address, size_t length) {
+  uintptr_t begin = (uintptr_t)address, end = begin + length;
+  pthread_mutex_lock(&regions->mutex);
+  bool found = false;
+  for (uint32_t place = place_of(regions, end - 1); place-- > 0 && !found;)
+    found = regions->sorted[place].end > begin;
+  pthread_mutex_unlock(&regions->mutex);
+  return found;
+}
+
 /* End of a region that contains `at`, or `at`. Regions seldom nest: mostly one look finds it. */
 static uintptr_t end_of(const struct rocefs_regions* regions, uintptr_t at) {
   for (uint32_t place = place_of(regions, at); place-- > 0;)

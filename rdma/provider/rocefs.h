@@ -9,6 +9,7 @@
 
 #include "rdma/provider/abi.h"
 #include "rdma/provider/connection.h"
+#include "rdma/provider/shared_pages.h"
 #include "rdma/uapi/registers.h"
 #include "rdma/uapi/uapi.h"
 
@@ -48,6 +49,7 @@ struct rocefs_context {
   pthread_mutex_t teardown;
   struct rocefs_sends sends[ROCEFS_MAX_QPS]; /* by number, from ROCEFS_FIRST_QPN */
   struct rocefs_regions regions;
+  struct rocefs_page_file page_file;
   struct rocefs_copier* copier; /* NULL: none */
   uint32_t copier_wanted;       /* not 0: requested */
   bool fatal;                   /* the program has been told that the device is lost */
@@ -237,6 +239,8 @@ bool rocefs_add_region(struct rocefs_regions* regions, const void* address, size
 void rocefs_remove_region(struct rocefs_regions* regions, const void* address, size_t length);
 /* True if all of these bytes are in regions. */
 bool rocefs_is_registered(struct rocefs_regions* regions, uint64_t address, size_t length);
+/* True if any of these bytes is in a region. */
+bool rocefs_overlaps(struct rocefs_regions* regions, const void* address, size_t length);
 
 /* ---- copier.c ---- */
 

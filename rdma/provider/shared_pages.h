@@ -1,29 +1,52 @@
-/* Pages that a program shares with the engine. With ROCEFS_SHARE_REGIONS=1 the provider replaces
- * the pages of a region by shared ones while it is registered, so that no copy thread is needed.
- * Writes of other threads during the exchange, at registration and deregistration, are lost, and a
- * child of fork() sees its parent's pages: so the program has to ask for it. */
+/* Pages that a program shares with the engine, which then moves no bytes to and fro: the pages of a
+ * region are replaced by those of a memfd of the engine while the region is registered.
+ *
+ * The program does not notice. Pages are exchanged where nothing else can write to them at that
+ * moment: the process has one thread, and the kernel has none of its pages pinned or locked. Where
+ * other threads have started since, the pages are given back as a private mapping of the memfd: no
+ * copy is made that a write could miss. A child of fork() gets a copy, as it does of pages that the
+ * kernel has pinned. */
 #ifndef ROCEFS_PROVIDER_SHARED_PAGES_H
 #define ROCEFS_PROVIDER_SHARED_PAGES_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
-struct rocefs_shared_pages {
-  void* address; /* NULL: none */
-  size_t length;
-  dev_t device; /* memfd's */
+/* The memfd of a context, in which each region has its own part, used once. */
+struct rocefs_page_file {
+  uint32_t count; /* regions that have pages of it */
+  int fd;         /* -1: none yet */
+  dev_t device;
   ino_t inode;
 };
 
-/* True if the program wants shared pages, and these bytes are whole pages of private anonymous
- * memory that can be read and written. */
-bool rocefs_can_share(const void* address, size_t length);
-/* Replaces the program's pages by those of `fd`, with the same bytes. Closes `fd`. On an errno
- * nothing has changed. */
-int rocefs_share_pages(struct rocefs_shared_pages* pages, void* address, size_t length, int fd);
-/* Replaces shared pages by private ones with the same bytes, except where the program has mapped
- * others. Without memory for that they stay shared, which does no harm. */
-void rocefs_unshare_pages(struct rocefs_shared_pages* pages);
+/* Part of the memfd that stands for pages of the program. */
+struct rocefs_shared_pages {
+  char* address; /* NULL: none */
+  size_t length;
+  uint64_t offset; /* in the memfd */
+  struct rocefs_page_file* file;
+  char* copy; /* during fork(): for the child */
+  struct rocefs_shared_pages* next;
+};
+
+/* True if these bytes are whole pages of private anonymous memory that can be read and written, and
+ * only the calling thread, or one of the `helpers` threads that leave them alone, can write to
+ * them. ROCEFS_SHARE_REGIONS in the environment decides otherwise: 0: false; 1: the program answers
+ * for the threads. */
+bool rocefs_can_share(const void* address, size_t length, unsigned helpers);
+/* Replaces the program's pages by those at `offset` of the memfd `fd`, with the same bytes. Closes
+ * `fd`, or keeps it in `file`. `pages` and `file` stay where they are until
+ * rocefs_unshare_pages(). On an errno nothing has changed. */
+int rocefs_share_pages(struct rocefs_shared_pages* pages, struct rocefs_page_file* file,
+                       void* address, size_t length, int fd, uint64_t offset);
+/* Makes shared pages the program's own, except where the program has mapped others. The engine does
+ * not write to them any more. Without memory for that they stay as they are, shared with nobody.
+ * `helpers` as above. */
+void rocefs_unshare_pages(struct rocefs_shared_pages* pages, unsigned helpers);
+/* Does so for all pages of the memfd, and closes it. */
+void rocefs_close_page_file(struct rocefs_page_file* file);
 
 #endif

@@ -28,8 +28,9 @@ extern "C" {
 
 enum {
   ROCEFS_UAPI_MAGIC = 0x52434653,
-  ROCEFS_UAPI_VERSION = 5,
+  ROCEFS_UAPI_VERSION = 6,
   ROCEFS_UAPI_REFUSAL = 0x52434652, /* in a greeting's magic: its version is an errno */
+  ROCEFS_MAX_SHARED = 128,          /* shared regions of a client */
 };
 
 /* ---- Messages ---- */
@@ -86,9 +87,10 @@ enum rocefs_op {
   ROCEFS_OP_DEALLOC_MW,
   ROCEFS_OP_ATTACH_MCAST,
   ROCEFS_OP_DETACH_MCAST,
-  /* Like REG_MR, but the region's bytes are those of a new memfd in the answer, of whole pages,
-   * zeroed: the engine accesses them itself. The client maps it at the region's address.
-   */
+  /* Like REG_MR, but the region's bytes are those of a memfd, which the engine accesses itself. The
+   * answer has the client's memfd, always the same, and the offset of new pages in it, zeroed; the
+   * client maps them at the region's address. ENOMEM beyond
+   * ROCEFS_MAX_SHARED. */
   ROCEFS_OP_SHARE_MR,
   /* Once. The answer has the memfd that a copier of the client serves (rdma/uapi/copier.h). */
   ROCEFS_OP_CREATE_COPIER,
@@ -338,6 +340,7 @@ struct rocefs_answer {
     uint32_t handle;
     struct { /* window: no lkey */
       uint32_t handle, lkey, rkey;
+      uint64_t offset; /* SHARE_MR */
     } mr;
     struct rocefs_created created;
     struct rocefs_srq_attr srq;

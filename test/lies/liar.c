@@ -79,6 +79,12 @@ static void too_many(struct answer* answer) {
 static void small(struct answer* answer) {
   put(answer, 0, memory(0, F_SEAL_SHRINK | F_SEAL_GROW));
 }
+static void far_pages(struct answer* answer) {
+  answer->said.u.mr.offset = UINT64_MAX - 4095;
+}
+static void odd_pages(struct answer* answer) {
+  answer->said.u.mr.offset = 8;
+}
 static void unsealed(struct answer* answer) {
   int fd = memory(1 << 23, 0);
   put(answer, 0, fd);
@@ -257,6 +263,8 @@ static const struct {
     {"region-many", ROCEFS_OP_REG_MR, too_many},
     {"shared-small", ROCEFS_OP_SHARE_MR, small},
     {"shared-unsealed", ROCEFS_OP_SHARE_MR, unsealed},
+    {"shared-far", ROCEFS_OP_SHARE_MR, far_pages},
+    {"shared-odd", ROCEFS_OP_SHARE_MR, odd_pages},
     {"copier-few", ROCEFS_OP_CREATE_COPIER, too_few},
     {"copier-small", ROCEFS_OP_CREATE_COPIER, small},
     {"copier-unsealed", ROCEFS_OP_CREATE_COPIER, unsealed},

@@ -62,6 +62,16 @@ static void open_all(void) {
   struct ibv_mr* first = ibv_reg_mr(pd, memory + 1, sizeof memory - 1, 0);
   REQUIRE(first);
   REQUIRE(!ibv_dereg_mr(first));
+  /* Registers one that is shared: the context has a descriptor for all of them. */
+  char* wanted = getenv("ROCEFS_SHARE_REGIONS");
+  if (wanted) wanted = strdup(wanted);
+  setenv("ROCEFS_SHARE_REGIONS", "1", 1);
+  first = ibv_reg_mr(pd, memory, 4096, 0);
+  REQUIRE(first);
+  REQUIRE(!ibv_dereg_mr(first));
+  unsetenv("ROCEFS_SHARE_REGIONS");
+  if (wanted) setenv("ROCEFS_SHARE_REGIONS", wanted, 1);
+  free(wanted);
   mr = ibv_reg_mr(pd, memory, sizeof memory,
                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                       IBV_ACCESS_REMOTE_ATOMIC);

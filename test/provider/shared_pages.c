@@ -1,9 +1,13 @@
-/* Regions with pages that the engine shares (ROCEFS_SHARE_REGIONS=1). */
+/* Regions with pages that the engine shares. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "rdma/uapi/uapi.h"
 #include "test/provider/verbs_test.h"
 
 enum { kLength = 65536, kRights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE };
@@ -21,26 +25,31 @@ static bool same_bytes(const char* pages) {
   return true;
 }
 
-/* True if the byte is in a page of the engine. */
+/* True if the byte is in a page that the engine may write to. */
 static bool is_shared(const void* address) {
   FILE* file = fopen("/proc/self/maps", "r");
   REQUIRE(file);
   char line[512];
   bool shared = false;
   unsigned long start, end;
+  char rights[5];
   while (fgets(line, sizeof line, file)) {
-    if (sscanf(line, "%lx-%lx", &start, &end) == 2 && (uintptr_t)address >= start &&
+    if (sscanf(line, "%lx-%lx %4s", &start, &end, rights) == 3 && (uintptr_t)address >= start &&
         (uintptr_t)address < end)
-      shared = strstr(line, "memfd:rocefs-region");
+      shared = rights[3] == 's' && strstr(line, "memfd:rocefs-region");
   }
   fclose(file);
   return shared;
 }
 
-static struct ibv_mr* try_to_register(void* address, size_t length, bool wanted, int rights) {
+/* `wanted`: ROCEFS_SHARE_REGIONS; NULL: unset. */
+static struct ibv_mr* register_with(const char* wanted, void* address, size_t length, int rights) {
   const char* before = getenv("ROCEFS_SHARE_REGIONS");
   char* kept = before ? strdup(before) : NULL;
-  setenv("ROCEFS_SHARE_REGIONS", wanted ? "1" : "0", 1);
+  if (wanted)
+    setenv("ROCEFS_SHARE_REGIONS", wanted, 1);
+  else
+    unsetenv("ROCEFS_SHARE_REGIONS");
   struct ibv_mr* region = ibv_reg_mr(pd, address, length, rights);
   int error = errno;
   if (kept)
@@ -50,6 +59,10 @@ static struct ibv_mr* try_to_register(void* address, size_t length, bool wanted,
   free(kept);
   errno = error;
   return region;
+}
+
+static struct ibv_mr* try_to_register(void* address, size_t length, bool wanted, int rights) {
+  return register_with(wanted ? "1" : "0", address, length, rights);
 }
 
 static struct ibv_mr* registered(void* address, size_t length, bool wanted) {
@@ -144,7 +157,172 @@ static void bytes_cross(void) {
   munmap(pages, kLength);
 }
 
+/* ---- When regions are shared without being asked for ---- */
+
+static void* wait_for_end(void* end) {
+  pthread_mutex_lock(end);
+  pthread_mutex_unlock(end);
+  return NULL;
+}
+
+static void shared_when_alone(void) {
+  char* pages = new_pages();
+  struct ibv_mr* region = register_with(NULL, pages, kLength, kRights);
+  REQUIRE(region);
+  CHECK(is_shared(pages) && same_bytes(pages));
+  CHECK(!ibv_dereg_mr(region));
+  pthread_mutex_t end = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&end);
+  pthread_t thread;
+  REQUIRE(!pthread_create(&thread, NULL, wait_for_end, &end));
+  region = register_with(NULL, pages, kLength, kRights);
+  REQUIRE(region);
+  CHECK(!is_shared(pages));
+  CHECK(!ibv_dereg_mr(region));
+  pthread_mutex_unlock(&end);
+  pthread_join(thread, NULL);
+  REQUIRE(!mlock(pages, 4096));
+  region = register_with(NULL, pages, kLength, kRights);
+  REQUIRE(region);
+  CHECK(!is_shared(pages));
+  CHECK(!ibv_dereg_mr(region));
+  munmap(pages, kLength);
+}
+
+/* ---- What a program sees of it ---- */
+
+struct counting {
+  volatile uint64_t* counters; /* one in each page */
+  uint64_t counts[kLength / 4096];
+  int ends; /* atomic */
+};
+
+static void* count(void* argument) {
+  struct counting* what = argument;
+  while (!__atomic_load_n(&what->ends, __ATOMIC_ACQUIRE)) {
+    for (int i = 0; i < kLength / 4096; ++i) {
+      what->counters[i * 512] = what->counters[i * 512] + 1;
+      ++what->counts[i];
+    }
+  }
+  return NULL;
+}
+
+/* Another thread writes to the pages all the time while they are given back. */
+static void no_write_is_lost(void) {
+  for (int turn = 0; turn < 50; ++turn) {
+    char* pages = new_pages();
+    memset(pages, 0, kLength);
+    struct ibv_mr* region = registered(pages, kLength, true);
+    struct counting what = {.counters = (uint64_t*)(void*)pages};
+    pthread_t thread;
+    REQUIRE(!pthread_create(&thread, NULL, count, &what));
+    while (what.counters[(kLength / 4096 - 1) * 512] == 0) continue;
+    CHECK(!ibv_dereg_mr(region));
+    CHECK(!is_shared(pages));
+    __atomic_store_n(&what.ends, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < kLength / 4096; ++i) REQUIRE(what.counters[i * 512] == what.counts[i]);
+    munmap(pages, kLength);
+  }
+}
+
+static void discarded_pages_are_zero(void) {
+  char* pages = new_pages();
+  struct ibv_mr* region = registered(pages, kLength, true);
+  CHECK(!ibv_dereg_mr(region));
+  REQUIRE(!madvise(pages + 4096, 8192, MADV_DONTNEED));
+  for (int i = 0; i < 8192; ++i) REQUIRE(pages[4096 + i] == 0);
+  pages[4096] = 1;
+  CHECK(pages[4096] == 1 && pages[8192] == 0);
+  munmap(pages, kLength);
+}
+
+/* A child has the bytes of the moment of fork(), and each process writes to its own. */
+static void child_has_its_own(void) {
+  char* pages = new_pages();
+  struct ibv_mr* region = registered(pages, kLength, true);
+  REQUIRE(!mprotect(pages + 8192, 4096, PROT_READ));
+  int to_child[2], to_parent[2];
+  REQUIRE(!pipe(to_child) && !pipe(to_parent));
+  pid_t child = fork();
+  REQUIRE(child >= 0);
+  char byte = 0;
+  if (child == 0) {
+    pages[0] = 'c';
+    if (write(to_parent[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1) _exit(1);
+    bool well = pages[0] == 'c' && !is_shared(pages) && !is_shared(pages + kLength - 1);
+    pages[0] = 0;
+    well &= same_bytes(pages);
+    _exit(well ? 0 : 2);
+  }
+  char first = pages[0];
+  REQUIRE(read(to_parent[0], &byte, 1) == 1);
+  CHECK(pages[0] == first && is_shared(pages));
+  pages[4096] = 'p';
+  pages[kLength - 1] = 'p';
+  REQUIRE(write(to_child[1], &byte, 1) == 1);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(pages[4096] == 'p' && pages[kLength - 1] == 'p');
+  CHECK(!ibv_dereg_mr(region));
+  CHECK(!is_shared(pages) && pages[4096] == 'p');
+  munmap(pages, kLength);
+  for (int i = 0; i < 2; ++i) {
+    close(to_child[i]);
+    close(to_parent[i]);
+  }
+}
+
+/* A region of which the program has unmapped or replaced parts: the others are given back. */
+static void rest_is_given_back(void) {
+  char* pages = new_pages();
+  struct ibv_mr* region = registered(pages, kLength, true);
+  REQUIRE(mmap(pages + 8192, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+               -1, 0) == pages + 8192);
+  REQUIRE(!munmap(pages + 16384, 4096));
+  CHECK(is_shared(pages) && is_shared(pages + 20480));
+  CHECK(!ibv_dereg_mr(region));
+  CHECK(!is_shared(pages) && !is_shared(pages + 20480) && !is_shared(pages + kLength - 1));
+  CHECK(pages[1] == 7 && pages[20480] == (char)(20480 * 7 + 5) && pages[8192] == 0);
+  munmap(pages, kLength);
+}
+
+enum { kMany = 200 };
+
+/* Regions beyond the limit are ordinary ones. */
+static void many(void) {
+  enum { kPage = 4096 };
+  char* pages =
+      mmap(NULL, 2 * kMany * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(pages != MAP_FAILED);
+  struct ibv_mr* regions[kMany];
+  int shared = 0;
+  for (int i = 0; i < kMany; ++i) {
+    pages[i * 2 * kPage] = (char)i;
+    regions[i] = registered(pages + i * 2 * kPage, kPage, true);
+    shared += is_shared(pages + i * 2 * kPage);
+  }
+  CHECK(shared == ROCEFS_MAX_SHARED - (is_shared(mr->addr) ? 1 : 0));
+  for (int i = 0; i < kMany; ++i) {
+    CHECK(!ibv_dereg_mr(regions[i]));
+    REQUIRE(pages[i * 2 * kPage] == (char)i);
+  }
+  CHECK(!is_shared(pages));
+  struct ibv_mr* again = registered(pages, kPage, true);
+  CHECK(is_shared(pages));
+  CHECK(!ibv_dereg_mr(again));
+  munmap(pages, 2 * kMany * kPage);
+}
+
 const struct verbs_case kSharedPageCases[] = {
+    {"pages are shared if no other thread can write to them", shared_when_alone},
+    {"shared pages: no write is lost when they are given back", no_write_is_lost},
+    {"shared pages: discarded afterwards they are zero", discarded_pages_are_zero},
+    {"shared pages: a child of fork() has its own", child_has_its_own},
+    {"shared pages: what the program has not replaced is given back", rest_is_given_back},
+    {"shared pages: beyond the limit regions are ordinary", many},
     {"shared pages keep their bytes, and are private again afterwards", keep_bytes},
     {"shared pages: what is not the program's own whole pages is left alone", left_alone},
     {"shared pages: a region that moves away gives them back", moved_away},

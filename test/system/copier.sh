@@ -1,11 +1,12 @@
 #!/bin/bash
-# Large messages of a stock program are moved by a thread of that program, on either side.
+# Large messages of a stock program whose regions are not shared are moved by a thread of that
+# program, on either side.
 . "$(dirname "$0")/lib/common.bash"
 . "$lib/verbs.bash"
 needs ibv_rc_pingpong
 logs=$dir
 mounted
-verbs=("$ROCEFS" enter -m "$mnt" --)
+verbs=("$ROCEFS" enter -m "$mnt" -- env ROCEFS_SHARE_REGIONS=0)
 needs_enter
 
 test_case "a thread of the program moves large messages"

@@ -55,6 +55,8 @@ run() {  # PROGRAM SERVICE OPTION
   [ "$3" != sizes ] || count=$count_of_sizes
   iterations=$count
   case $3 in many) count=800 ;; list) count=400 ;; esac
+  # Regions are shared with the engine or moved by copy threads, in turn.
+  if ((runs % 2)); then export ROCEFS_SHARE_REGIONS=0; else unset ROCEFS_SHARE_REGIONS; fi
   pair 0 "$1" -c "$2" -n $iterations -F ${options[$3]} $fixed "${extra[@]}"
   grep -qE "^ $size +$count " "$logs/client" || fail "$*: no $count messages of $size bytes: $(said_both)"
   runs=$((runs + 1))

@@ -36,7 +36,7 @@ ended
 
 test_case "lies about the copier do not affect a program"
 all 0 copier-few copier-small copier-unsealed copier-elsewhere
-all 0 hello-many region-many qp-many shared-small shared-unsealed destroy-qp-events destroy-cq-events
+all 0 hello-many region-many qp-many shared-small shared-unsealed shared-far shared-odd destroy-qp-events destroy-cq-events
 ended
 
 test_case "lies in the greeting end a program cleanly"

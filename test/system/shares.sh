@@ -68,7 +68,7 @@ show("root:", clients(0, 1))
 os.close(first[2])
 CLIENTS
 ) || fail "the clients: $said"
-expect "one user: 8446 EMFILE" "$(head -n 1 <<<"$said")" "its share"
+expect "one user: 8422 EMFILE" "$(head -n 1 <<<"$said")" "its share"
 expect "another one: 1020 0" "$(sed -n 2p <<<"$said")" "who comes next"
 expect "root: 1020 0" "$(sed -n 3p <<<"$said")" "root"
 grep -q "of user 65534, is refused: a channel: the user has used up the share of open files" "$debug/dmesg" || fail "no word in dmesg"

@@ -112,8 +112,10 @@ class ServerRig {
 class Mapping {
  public:
   Mapping() = default;
-  Mapping(Fd fd, size_t size, int protection) : fd_(std::move(fd)), size_(size) {
-    at_ = static_cast<uint8_t*>(::mmap(nullptr, size_, protection, MAP_SHARED, fd_.get(), 0));
+  Mapping(Fd fd, size_t size, int protection, uint64_t offset = 0)
+      : fd_(std::move(fd)), size_(size) {
+    at_ = static_cast<uint8_t*>(
+        ::mmap(nullptr, size_, protection, MAP_SHARED, fd_.get(), static_cast<off_t>(offset)));
     REQUIRE(at_ != MAP_FAILED);
   }
   Mapping(Mapping&& other) noexcept { *this = std::move(other); }
@@ -274,7 +276,8 @@ class TestClient {
     Answer answer = ask(request);
     REQUIRE(answer.said.error == 0);
     made = {0, answer.said.u.mr.handle, answer.said.u.mr.lkey};
-    return Mapping(std::move(answer.fds.at(0)), length, PROT_READ | PROT_WRITE);
+    return Mapping(std::move(answer.fds.at(0)), length, PROT_READ | PROT_WRITE,
+                   answer.said.u.mr.offset);
   }
 
   struct Cq {

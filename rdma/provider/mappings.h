@@ -1,0 +1,22 @@
+/* Mappings of this process, as the kernel knows them. */
+#ifndef ROCEFS_PROVIDER_MAPPINGS_H
+#define ROCEFS_PROVIDER_MAPPINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct rocefs_mapping {
+  uintptr_t begin, end;
+  uint64_t offset; /* in its file */
+  dev_t device;
+  ino_t inode;    /* 0: no file */
+  int protection; /* PROT_READ, PROT_WRITE, PROT_EXEC */
+  bool is_private;
+};
+
+/* Finds the mapping at `address`, or the first one behind it. Its cost does not depend on the
+ * number of mappings from Linux 6.11 on. False if there is none. */
+bool rocefs_find_mapping(uintptr_t address, struct rocefs_mapping* found);
+
+#endif
