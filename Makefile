@@ -47,7 +47,7 @@ test: packages ## build and run all tests; ends with `N passed, N failed`
 html: packages ## the manual pages as HTML, in build/share/doc/rocefs/html
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(HTML)
 bench: packages ## measure, each figure beside its reference; BENCH=NAME for one of them
-	@$(MAKE) --no-print-directory -s -j$(JOBS) $(BUILD)/bin/rocefs $(BUILD)/bin/rocefs-view $(BUILD)/test/rocefs_bench $(if $(LIBFABRIC),$(BUILD)/test/fi_write)
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all $(BUILD)/test/rocefs_bench $(if $(LIBFABRIC),$(BUILD)/test/fi_write)
 	@$(BUILD)/test/rocefs_bench $(BENCH)
 fuzz: ## run every fuzz target for FUZZ_SECONDS (20) on top of its corpus, under sanitizers
 	@tools/install-packages fuzz

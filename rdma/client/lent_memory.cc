@@ -1,5 +1,7 @@
 #include "rdma/client/lent_memory.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <utility>
 
@@ -42,11 +44,18 @@ Result<LentMemory::Pages> LentMemory::pages(size_t size) {
     if (!file) return file.error();
     file_ = std::move(*file);
   }
-  if (size > kMaxFile - next_) return Error{ENOMEM, "the client has shared too much memory"};
+  // Pages that the client has not given back count, too.
+  constexpr uint64_t kBlock = 512;
+  struct stat status {};
+  ::fstat(file_.get(), &status);
+  uint64_t held = static_cast<uint64_t>(status.st_blocks) * kBlock;
+  if (held > kMaxRegionBytes - size || size > kMaxFile - ROCEFS_SHARED_GAP - next_) {
+    return Error{ENOMEM, "the client has not given back what it had"};
+  }
   auto memory = SharedMemory::map_part(file_, next_, size);
   if (!memory) return memory.error();
-  return Pages{counted(std::move(*memory), shared_), file_.get(),
-               std::exchange(next_, next_ + size)};
+  uint64_t offset = std::exchange(next_, next_ + size + ROCEFS_SHARED_GAP);
+  return Pages{counted(std::move(*memory), shared_), file_.get(), offset};
 }
 
 }  // namespace rocefs

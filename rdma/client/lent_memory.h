@@ -32,7 +32,7 @@ class LentMemory {
  private:
   static constexpr size_t kMaxQueueBytes = size_t{1} << 30;   // two large CQs
   static constexpr size_t kMaxRegionBytes = size_t{4} << 30;  // of each kind
-  static constexpr size_t kMaxFile = size_t{1} << 60;         // all pages that it has ever had
+  static constexpr size_t kMaxFile = size_t{1} << 62;  // all pages that it has ever had, and gaps
 
   struct Use {
     std::atomic<size_t> bytes{0};

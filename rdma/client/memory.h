@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -60,6 +61,16 @@ class SharedClientMemory final : public DirectMemory {
   }
 
   uint64_t program_address() const override { return address_; }
+  // Places bytes after all moves of the client's memory that were asked for before.
+  Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
+                uint64_t ticket) override {
+    process_->run(
+        [memory = memory_, into = direct() + offset, source, &listener, ticket]() -> Task {
+          std::memcpy(into, source.data(), source.size());
+          return [&listener, ticket] { listener.memory_done(ticket, true); };
+        });
+    return Outcome::kPending;
+  }
   // Atomic against the client's own atomic instructions, unless its IOVA is unaligned.
   Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
                  MemoryListener& listener, uint64_t ticket) override {

@@ -78,7 +78,7 @@ class DirectMemory : public Memory {
   bool blank() const final { return blank_; }
   std::span<uint8_t> bytes() const { return bytes_; }
   Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
-                uint64_t ticket) final;
+                uint64_t ticket) override;
   Outcome read(uint64_t offset, std::span<uint8_t> into, MemoryListener& listener,
                uint64_t ticket) final;
   Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,

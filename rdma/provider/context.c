@@ -142,8 +142,7 @@ void rocefs_free_context(struct ibv_context* ibv) {
   close(context->doorbell);
   rocefs_disconnect(&context->connection);
   pthread_mutex_destroy(&context->teardown);
-  pthread_mutex_destroy(&context->regions.mutex);
-  free(context->regions.sorted);
+  rocefs_free_regions(&context->regions);
   verbs_uninit_context(library_context(context));
   free(context);
 }
@@ -178,7 +177,7 @@ struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd
     return NULL;
   }
   pthread_mutex_init(&context->teardown, NULL);
-  pthread_mutex_init(&context->regions.mutex, NULL);
+  rocefs_init_regions(&context->regions);
   context->verbs.context.num_comp_vectors = 1;
   verbs_set_ops(library_context(context), rocefs_slots());
   return library_context(context);

@@ -134,7 +134,9 @@ static struct rocefs_copier* make_copier(struct rocefs_context* context) {
 void rocefs_want_copier(struct rocefs_context* context, size_t length) {
   if (length < ROCEFS_COPIER_LEAST) return;
   if (__atomic_exchange_n(&context->copier_wanted, 1, __ATOMIC_RELAXED)) return;
-  __atomic_store_n(&context->copier, make_copier(context), __ATOMIC_RELEASE);
+  struct rocefs_copier* copier = make_copier(context);
+  rocefs_set_copied(&context->regions, copier);
+  __atomic_store_n(&context->copier, copier, __ATOMIC_RELEASE);
 }
 
 void rocefs_end_copier(struct rocefs_context* context) {
@@ -154,4 +156,5 @@ void rocefs_end_copier(struct rocefs_context* context) {
     until.tv_sec += 1;
   } while (pthread_clockjoin_np(copier->thread, NULL, CLOCK_MONOTONIC, &until) == ETIMEDOUT);
   free_copier(copier);
+  rocefs_set_copied(&context->regions, false);
 }

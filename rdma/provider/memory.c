@@ -17,24 +17,24 @@ static struct rocefs_mr* rocefs_mr_of(struct verbs_mr* mr) {
   return ROCEFS_CONTAINER(mr, struct rocefs_mr, verbs);
 }
 
-/* Number of threads of ours that do not touch these bytes: the copier moves those of regions. */
-static unsigned helpers_beside(struct rocefs_context* context, const void* address, size_t length) {
-  bool copies = __atomic_load_n(&context->copier, __ATOMIC_ACQUIRE);
-  return copies && !rocefs_overlaps(&context->regions, address, length) ? 1 : 0;
+static bool contains(const void* address, size_t length, const void* object) {
+  return (uintptr_t)object - (uintptr_t)address < length;
 }
 
-static void make_own(struct rocefs_context* context, struct rocefs_mr* mr) {
-  struct rocefs_shared_pages* pages = &mr->pages;
-  rocefs_unshare_pages(pages, helpers_beside(context, pages->address, pages->length));
+/* True if the region can be shared. One that holds what malloc() has given us is a whole heap,
+ * which a child of fork() needs before it gets its copy. */
+static bool shareable(const struct rocefs_context* context, const struct rocefs_mr* mr,
+                      const void* address, size_t length, int access) {
+  bool room = __atomic_load_n(&context->page_file.count, __ATOMIC_RELAXED) < ROCEFS_MAX_SHARED;
+  return room && !(access & IBV_ACCESS_ON_DEMAND) && !contains(address, length, mr) &&
+         !contains(address, length, context) && rocefs_can_share(address, length);
 }
 
 /* Registers a region of shared pages. On an errno nothing has changed. */
 static int share(struct rocefs_context* context, struct rocefs_mr* mr,
-                 struct rocefs_request* request, struct rocefs_answer* answer, unsigned helpers) {
+                 struct rocefs_request* request, struct rocefs_answer* answer) {
   void* address = (void*)(uintptr_t)request->u.reg_mr.address;
   size_t length = request->u.reg_mr.length;
-  bool room = __atomic_load_n(&context->page_file.count, __ATOMIC_RELAXED) < ROCEFS_MAX_SHARED;
-  if (!room || !rocefs_can_share(address, length, helpers)) return EINVAL;
   request->op = ROCEFS_OP_SHARE_MR;
   int fd;
   int error = rocefs_request_passing(context, request, -1, answer, &fd, 1);
@@ -57,7 +57,7 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   struct rocefs_answer answer;
   struct rocefs_context* context = rocefs_context_of(pd->context);
   struct rocefs_mr* mr = calloc(1, sizeof *mr);
-  unsigned helpers = helpers_beside(context, address, length);
+  bool shared = mr && shareable(context, mr, address, length, access);
   if (!mr || !rocefs_add_region(&context->regions, address, length)) {
     free(mr);
     errno = ENOMEM;
@@ -66,8 +66,7 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   mr->address = address;
   mr->length = length;
   mr->listed = true;
-  bool pinned = !(access & IBV_ACCESS_ON_DEMAND);
-  int error = pinned ? share(context, mr, &request, &answer, helpers) : EINVAL;
+  int error = shared ? share(context, mr, &request, &answer) : EINVAL;
   if (error) { /* an ordinary region */
     rocefs_want_copier(context, length);
     request.op = ROCEFS_OP_REG_MR;
@@ -114,7 +113,7 @@ int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* add
   if (moves) {
     ours->address = address;
     ours->length = length;
-    make_own(context, ours);
+    rocefs_unshare_pages(&ours->pages);
   }
   if (flags & IBV_REREG_MR_CHANGE_ACCESS) mr->access = access;
   mr->ibv_mr.lkey = answer.u.mr.lkey;
@@ -129,7 +128,7 @@ int rocefs_dereg_mr(struct verbs_mr* mr) {
   if (error) return error;
   struct rocefs_mr* ours = rocefs_mr_of(mr);
   if (ours->listed) rocefs_remove_region(&context->regions, ours->address, ours->length);
-  make_own(context, ours);
+  rocefs_unshare_pages(&ours->pages);
   free(ours);
   return 0;
 }

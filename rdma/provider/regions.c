@@ -1,9 +1,28 @@
-/* Memory that a program has registered: all that its copier may move. An engine without the right
- * to other memory does not get it by the copier. */
+#include "rdma/provider/regions.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "rdma/provider/rocefs.h"
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* taken before that of a context */
+static struct rocefs_regions* all;                        /* protected by mutex */
+
+void rocefs_init_regions(struct rocefs_regions* regions) {
+  pthread_mutex_init(&regions->mutex, NULL);
+  pthread_mutex_lock(&mutex);
+  regions->next = all;
+  all = regions;
+  pthread_mutex_unlock(&mutex);
+}
+
+void rocefs_free_regions(struct rocefs_regions* regions) {
+  pthread_mutex_lock(&mutex);
+  struct rocefs_regions** link = &all;
+  while (*link && *link != regions) link = &(*link)->next;
+  if (*link) *link = regions->next;
+  pthread_mutex_unlock(&mutex);
+  pthread_mutex_destroy(&regions->mutex);
+  free(regions->sorted);
+}
 
 /* Index of the first region that begins behind `at`; the lock is held. */
 static uint32_t place_of(const struct rocefs_regions* regions, uintptr_t at) {
@@ -38,6 +57,7 @@ bool rocefs_add_region(struct rocefs_regions* regions, const void* address, size
     struct rocefs_region* at = &regions->sorted[place];
     memmove(at + 1, at, (regions->count++ - place) * sizeof *at);
     *at = (struct rocefs_region){begin, end};
+    if (end - begin > regions->longest) regions->longest = end - begin;
   }
   pthread_mutex_unlock(&regions->mutex);
   return fits;
@@ -57,14 +77,36 @@ void rocefs_remove_region(struct rocefs_regions* regions, const void* address, s
   pthread_mutex_unlock(&regions->mutex);
 }
 
-bool rocefs_overlaps(struct rocefs_regions* regions, const void* address, size_t length) {
-  uintptr_t begin = (uintptr_t)address, end = begin + length;
-  pthread_mutex_lock(&regions->mutex);
+static bool overlaps(struct rocefs_regions* regions, uintptr_t begin, uintptr_t end) {
   bool found = false;
-  for (uint32_t place = place_of(regions, end - 1); place-- > 0 && !found;)
-    found = regions->sorted[place].end > begin;
+  pthread_mutex_lock(&regions->mutex);
+  for (uint32_t place = place_of(regions, end - 1); place-- > 0 && !found;) {
+    const struct rocefs_region* region = &regions->sorted[place];
+    if (begin > region->begin && begin - region->begin >= regions->longest) break;
+    found = region->end > begin;
+  }
   pthread_mutex_unlock(&regions->mutex);
   return found;
+}
+
+void rocefs_set_copied(struct rocefs_regions* regions, bool copied) {
+  pthread_mutex_lock(&mutex);
+  regions->copied = copied;
+  pthread_mutex_unlock(&mutex);
+}
+
+bool rocefs_any_region_in(const void* address, size_t length, unsigned* copiers) {
+  uintptr_t begin = (uintptr_t)address;
+  bool any = false;
+  unsigned threads = 0;
+  pthread_mutex_lock(&mutex);
+  for (struct rocefs_regions* regions = all; regions; regions = regions->next) {
+    any |= overlaps(regions, begin, begin + length);
+    threads += regions->copied ? 1 : 0;
+  }
+  pthread_mutex_unlock(&mutex);
+  if (copiers) *copiers = threads;
+  return any;
 }
 
 /* End of a region that contains `at`, or `at`. Regions seldom nest: mostly one look finds it. */

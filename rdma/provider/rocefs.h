@@ -9,6 +9,7 @@
 
 #include "rdma/provider/abi.h"
 #include "rdma/provider/connection.h"
+#include "rdma/provider/regions.h"
 #include "rdma/provider/shared_pages.h"
 #include "rdma/uapi/registers.h"
 #include "rdma/uapi/uapi.h"
@@ -24,15 +25,6 @@ struct rocefs_sends {
   uint64_t cookie; /* 0: no such queue pair */
   uint32_t polled; /* slots of the send queue that polled completions have freed */
   uint8_t apart[52];
-};
-
-struct rocefs_region {
-  uintptr_t begin, end;
-};
-struct rocefs_regions {
-  pthread_mutex_t mutex;
-  struct rocefs_region* sorted; /* by `begin` */
-  uint32_t count, room;
 };
 
 struct rocefs_context {
@@ -231,16 +223,6 @@ int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* add
 int rocefs_dereg_mr(struct verbs_mr* mr);
 int rocefs_advise_mr(struct ibv_pd* pd, enum ibv_advise_mr_advice advice, uint32_t flags,
                      struct ibv_sge* list, uint32_t count);
-
-/* ---- regions.c ---- */
-
-/* False if there is not enough memory. */
-bool rocefs_add_region(struct rocefs_regions* regions, const void* address, size_t length);
-void rocefs_remove_region(struct rocefs_regions* regions, const void* address, size_t length);
-/* True if all of these bytes are in regions. */
-bool rocefs_is_registered(struct rocefs_regions* regions, uint64_t address, size_t length);
-/* True if any of these bytes is in a region. */
-bool rocefs_overlaps(struct rocefs_regions* regions, const void* address, size_t length);
 
 /* ---- copier.c ---- */
 

@@ -51,6 +51,7 @@ bool Responder::place_early(Packet& packet, const wire::Transport& headers, uint
   const wire::OpcodeInfo& info = headers.info();
   if (!message_.active || !message_.write || !info.is_write || info.first || info.only)
     return false;
+  if (pending_steps_ > 0) return false;  // earlier bytes are pending
   uint64_t mtu = qp_.attributes().path_mtu, offset = (psn - expected_psn_) * mtu;
   if (offset >= message_.remaining) return false;
   uint64_t left = message_.remaining - offset;

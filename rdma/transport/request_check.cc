@@ -253,6 +253,7 @@ void Responder::place(Packet& packet, Step& step) {
   uint16_t length = packet.payload.length;
   if (!placed_early_) {
     Mover mover = message_.write ? qp_.mover(*this, kRemoteWrite, message_.pd) : receive_mover();
+    mover.behind = pending_steps_ > 0;
     Moved moved =
         scatter_payload(mover, message_.target.entries(), message_.received, packet, steps_.tail());
     step.pending += moved.pending;

@@ -1,6 +1,7 @@
 #include "rdma/transport/scatter_gather.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace rocefs {
@@ -48,6 +49,20 @@ void fetch_early(std::span<const uint8_t> bytes) {
 void take(Moved& moved, Memory::Outcome outcome) {
   moved.pending += outcome == Memory::Outcome::kPending;
   moved.failed |= outcome == Memory::Outcome::kFailed;
+}
+
+// Stores the last octets last, for a reader who polls them. A memmove() may store them first.
+void store(uint8_t* into, const uint8_t* from, size_t length) {
+  uint64_t last;
+  if (length <= sizeof last) {
+    std::memmove(into, from, length);
+    return;
+  }
+  size_t rest = length - sizeof last;
+  std::memcpy(&last, from + rest, sizeof last);
+  std::memmove(into, from, rest);
+  std::atomic_thread_fence(std::memory_order_release);
+  std::memcpy(into + rest, &last, sizeof last);
 }
 
 // Region that `part` lies in; null if it may not be moved.
@@ -112,14 +127,15 @@ Moved scatter_kept(const Mover& mover, std::span<const Sge> entries, uint64_t of
     const MemoryRegion* region = region_of(mover, part);
     if (region && region->blank) continue;
     const uint8_t* source = bytes.data();
-    if (region && !region->direct) source = keep();
+    bool direct = region && region->direct && !mover.behind;
+    if (region && !direct) source = keep();
     if (!region || !source) {
       moved.failed = true;
       return moved;
     }
     uint64_t at = region->offset_of(part.address);
-    if (region->direct) {
-      std::memmove(region->direct + at, source + done, part.length);
+    if (direct) {
+      store(region->direct + at, source + done, part.length);
     } else {
       take(moved, region->memory->write(at, {source + done, part.length}, mover.listener, ticket));
     }

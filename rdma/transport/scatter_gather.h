@@ -19,6 +19,7 @@ struct Mover {
   uint32_t qpn;
   uint8_t access;  // an Access mask; 0 is local reading
   MemoryListener& listener;
+  bool behind = false;  // earlier bytes are pending: memory that answers at once waits for them
 };
 
 struct Moved {

@@ -33,6 +33,10 @@ enum {
   ROCEFS_MAX_SHARED = 128,          /* shared regions of a client */
 };
 
+/* Octets of a client's memfd behind those of each shared region that no other region has: what the
+ * client maps there beyond its region is nobody's. */
+#define ROCEFS_SHARED_GAP (UINT64_C(4) << 30)
+
 /* ---- Messages ---- */
 
 /* Both are the same in every version, so that each end can name the other's (doc/abi.md). */

@@ -1,9 +1,11 @@
 /* Regions with pages that the engine shares. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +92,10 @@ static void left_alone(void) {
   struct ibv_mr* odd = registered(pages + 8, 4096, true);
   struct ibv_mr* short_one = registered(pages + 4096, 4095, true);
   CHECK(!is_shared(pages) && !is_shared(pages + 4096));
+  /* The engine may be writing to a region that overlaps. */
+  struct ibv_mr* around = registered(pages, kLength, true);
+  CHECK(!is_shared(pages) && !is_shared(pages + 8192));
+  CHECK(!ibv_dereg_mr(around) && !ibv_dereg_mr(odd) && !ibv_dereg_mr(short_one));
   struct ibv_mr* first = registered(pages, kLength, true);
   struct ibv_mr* again = registered(pages, kLength, true);
   CHECK(is_shared(pages));
@@ -101,7 +107,6 @@ static void left_alone(void) {
   strcpy(pages, "other");
   CHECK(!ibv_dereg_mr(first));
   CHECK(!strcmp(pages, "other"));
-  CHECK(!ibv_dereg_mr(odd) && !ibv_dereg_mr(short_one));
   /* Read-only pages. */
   munmap(pages, kLength);
   pages = new_pages();
@@ -227,14 +232,175 @@ static void no_write_is_lost(void) {
   }
 }
 
+/* Another thread, from start_thread() to end_thread(): pages are given back in the other way. */
+static pthread_mutex_t other_end = PTHREAD_MUTEX_INITIALIZER;
+static pthread_t start_thread(void) {
+  pthread_t thread;
+  pthread_mutex_lock(&other_end);
+  REQUIRE(!pthread_create(&thread, NULL, wait_for_end, &other_end));
+  return thread;
+}
+static void end_thread(pthread_t thread) {
+  pthread_mutex_unlock(&other_end);
+  pthread_join(thread, NULL);
+}
+
+/* Deregisters a region, alone or beside another thread. */
+static void deregister(struct ibv_mr* region, bool beside) {
+  pthread_t thread = beside ? start_thread() : 0;
+  CHECK(!ibv_dereg_mr(region));
+  if (beside) end_thread(thread);
+}
+
 static void discarded_pages_are_zero(void) {
+  for (int beside = 0; beside < 2; ++beside) {
+    char* pages = new_pages();
+    struct ibv_mr* region = registered(pages, kLength, true);
+    deregister(region, beside);
+    CHECK(!is_shared(pages) && same_bytes(pages));
+    REQUIRE(!madvise(pages + 4096, 8192, MADV_DONTNEED));
+    for (int i = 0; i < 8192; ++i) REQUIRE(pages[4096 + i] == 0);
+    pages[4096] = 1;
+    CHECK(pages[4096] == 1 && pages[8192] == 0);
+    munmap(pages, kLength);
+  }
+}
+
+static long locked_kib(void) {
+  FILE* file = fopen("/proc/self/status", "r");
+  REQUIRE(file);
+  char line[256];
+  long kib = -1;
+  while (fgets(line, sizeof line, file)) sscanf(line, "VmLck: %ld", &kib);
+  fclose(file);
+  return kib;
+}
+
+static void locks_and_rights_stay(void) {
+  for (int beside = 0; beside < 2; ++beside) {
+    char* pages = new_pages();
+    struct ibv_mr* region = registered(pages, kLength, true);
+    REQUIRE(!mlock(pages, kLength) && !mprotect(pages + 4096, 4096, PROT_READ));
+    REQUIRE(!mprotect(pages + 8192, 4096, PROT_NONE));
+    long before = locked_kib();
+    deregister(region, beside);
+    CHECK(locked_kib() == before);
+    int to_self[2];
+    REQUIRE(!pipe(to_self));
+    CHECK(write(to_self[1], "x", 1) == 1 && read(to_self[0], pages + 4096, 1) < 0 &&
+          errno == EFAULT);
+    CHECK(write(to_self[1], pages + 8192, 1) < 0 && errno == EFAULT);
+    close(to_self[0]);
+    close(to_self[1]);
+    REQUIRE(!mprotect(pages, kLength, PROT_READ | PROT_WRITE));
+    CHECK(same_bytes(pages));
+    munmap(pages, kLength);
+  }
+}
+
+/* Octets of the context's memfd that take memory. */
+static long long memory_of_engine(void) {
+  long long octets = 0;
+  char path[64], name[64];
+  for (int fd = 0; fd < 256; ++fd) {
+    struct stat status;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(path, name, sizeof name - 1);
+    if (length < 0) continue;
+    name[length] = 0;
+    if (strstr(name, "memfd:rocefs-region") && !fstat(fd, &status))
+      octets += status.st_blocks * 512LL;
+  }
+  return octets;
+}
+
+/* Memory is given back wherever the program has moved the pages, and if it has unmapped them. */
+static void moved_or_unmapped(void) {
+  long long before = memory_of_engine();
+  for (int beside = 0; beside < 2; ++beside) {
+    char* pages = new_pages();
+    struct ibv_mr* region = registered(pages, kLength, true);
+    CHECK(memory_of_engine() == before + kLength);
+    munmap(pages, kLength);
+    deregister(region, beside);
+    CHECK(memory_of_engine() == before);
+    pages = new_pages();
+    region = registered(pages, kLength, true);
+    struct ibv_mr* next = registered(new_pages(), kLength, true);
+    char* grown = mremap(pages, kLength, 2 * kLength, MREMAP_MAYMOVE);
+    REQUIRE(grown != MAP_FAILED);
+    grown[kLength] = 'g'; /* not in the next region */
+    CHECK(is_shared(grown) && same_bytes(grown) && same_bytes(next->addr));
+    deregister(region, beside);
+    CHECK(!is_shared(grown) && same_bytes(grown) && grown[kLength] == 'g');
+    munmap(grown, 2 * kLength);
+    void* others = next->addr;
+    deregister(next, beside);
+    CHECK(memory_of_engine() == before);
+    munmap(others, kLength);
+  }
+}
+
+/* WRITEs octets of `memory`. */
+static void write_to(struct ibv_qp* qp, size_t at, uint32_t length, const void* to, uint32_t rkey,
+                     uint64_t wr_id) {
+  struct ibv_sge from = {(uintptr_t)memory + at, length, mr->lkey};
+  struct ibv_send_wr *bad, wr = {.wr_id = wr_id,
+                                 .sg_list = &from,
+                                 .num_sge = 1,
+                                 .opcode = IBV_WR_RDMA_WRITE,
+                                 .send_flags = IBV_SEND_SIGNALED};
+  wr.wr.rdma.remote_addr = (uintptr_t)to;
+  wr.wr.rdma.rkey = rkey;
+  REQUIRE(!ibv_post_send(qp, &wr, &bad));
+}
+
+enum { kWords = 4096 / 8 };
+
+static void fill_words(uint64_t word) {
+  for (int i = 0; i <= kWords; ++i) memcpy(memory + i * 8, &word, sizeof word);
+}
+
+/* A WRITE into memory that the engine moves, then one into shared pages that announces it. */
+static void writes_stay_in_order(void) {
+  struct pair pair = make_pair(IBV_QPT_RC);
+  connect_pair(&pair);
+  char *pages = new_pages(), *moved = malloc(8192);
+  struct ibv_mr* flags = registered(pages, kLength, true);
+  struct ibv_mr* data = registered(moved + 8, 4096, false);
+  CHECK(is_shared(pages) && !is_shared(moved + 8));
+  volatile uint64_t* flag = (volatile uint64_t*)(void*)pages;
+  for (uint64_t turn = 1; turn <= 300; ++turn) {
+    fill_words(turn);
+    write_to(pair.a, 0, 4096, data->addr, data->rkey, 2 * turn);
+    write_to(pair.a, 4096, 8, pages, flags->rkey, 2 * turn + 1);
+    while (*flag != turn) continue;
+    REQUIRE(moved[8] == (char)turn && moved[4096] == (char)turn);
+    expect_completion(pair.sends, 2 * turn);
+    expect_completion(pair.sends, 2 * turn + 1);
+  }
+  destroy_pair(&pair);
+  CHECK(!ibv_dereg_mr(data) && !ibv_dereg_mr(flags));
+  free(moved);
+  munmap(pages, kLength);
+}
+
+/* A program that polls the last octets of a message finds the others when it sees them. */
+static void last_octets_come_last(void) {
+  struct pair pair = make_pair(IBV_QPT_RC);
+  connect_pair(&pair);
   char* pages = new_pages();
   struct ibv_mr* region = registered(pages, kLength, true);
+  volatile uint64_t* words = (volatile uint64_t*)(void*)pages;
+  for (uint64_t turn = 1; turn <= 1000; ++turn) {
+    fill_words(turn);
+    write_to(pair.a, 0, 4096, pages, region->rkey, turn);
+    while (words[kWords - 1] != turn) continue;
+    REQUIRE(words[0] == turn && words[8] == turn && words[kWords - 2] == turn);
+    expect_completion(pair.sends, turn);
+  }
+  destroy_pair(&pair);
   CHECK(!ibv_dereg_mr(region));
-  REQUIRE(!madvise(pages + 4096, 8192, MADV_DONTNEED));
-  for (int i = 0; i < 8192; ++i) REQUIRE(pages[4096 + i] == 0);
-  pages[4096] = 1;
-  CHECK(pages[4096] == 1 && pages[8192] == 0);
   munmap(pages, kLength);
 }
 
@@ -320,6 +486,10 @@ const struct verbs_case kSharedPageCases[] = {
     {"pages are shared if no other thread can write to them", shared_when_alone},
     {"shared pages: no write is lost when they are given back", no_write_is_lost},
     {"shared pages: discarded afterwards they are zero", discarded_pages_are_zero},
+    {"shared pages: locks and rights stay", locks_and_rights_stay},
+    {"shared pages: moved, grown or unmapped ones are given back", moved_or_unmapped},
+    {"shared pages: WRITEs into them stay behind earlier ones", writes_stay_in_order},
+    {"shared pages: the last octets of a message come last", last_octets_come_last},
     {"shared pages: a child of fork() has its own", child_has_its_own},
     {"shared pages: what the program has not replaced is given back", rest_is_given_back},
     {"shared pages: beyond the limit regions are ordinary", many},

@@ -1,0 +1,36 @@
+/* Memory that a program has registered with a context: all that its copier may move. An engine
+ * without the right to other memory does not get it by the copier. Any thread. */
+#ifndef ROCEFS_PROVIDER_REGIONS_H
+#define ROCEFS_PROVIDER_REGIONS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rocefs_region {
+  uintptr_t begin, end;
+};
+struct rocefs_regions {
+  pthread_mutex_t mutex;
+  struct rocefs_region* sorted; /* by `begin` */
+  uint32_t count, room;
+  size_t longest;              /* of all that there were */
+  bool copied;                 /* a copier moves them */
+  struct rocefs_regions* next; /* of another context of this process */
+};
+
+void rocefs_init_regions(struct rocefs_regions* regions);
+void rocefs_free_regions(struct rocefs_regions* regions);
+/* False if there is not enough memory. */
+bool rocefs_add_region(struct rocefs_regions* regions, const void* address, size_t length);
+void rocefs_remove_region(struct rocefs_regions* regions, const void* address, size_t length);
+/* True if all of these bytes are in regions. */
+bool rocefs_is_registered(struct rocefs_regions* regions, uint64_t address, size_t length);
+/* From now on, or no longer, a copier moves these regions. */
+void rocefs_set_copied(struct rocefs_regions* regions, bool copied);
+/* True if any of these bytes is in a region of any context. `copiers`, if not NULL: number of this
+ * process's copiers. */
+bool rocefs_any_region_in(const void* address, size_t length, unsigned* copiers);
+
+#endif
