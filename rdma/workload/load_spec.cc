@@ -12,13 +12,15 @@
 #include "core/base/units.h"
 #include "core/config/scenario.h"
 #include "rdma/workload/collectives.h"
+#include "rdma/workload/goal_pattern.h"
 #include "rdma/workload/open_patterns.h"
 
 namespace rocefs {
 namespace {
 
 constexpr std::string_view kPatterns[] = {
-    "poisson", "incast", "permutation", "all-to-all", "ring-allreduce", "tree-allreduce", "trace"};
+    "poisson",        "incast",         "permutation", "all-to-all",
+    "ring-allreduce", "tree-allreduce", "trace",       "goal"};
 
 constexpr uint32_t bit(LoadPattern pattern) {
   return 1u << static_cast<unsigned>(pattern);
@@ -29,6 +31,8 @@ constexpr uint32_t kCollectives = bit(LoadPattern::kPermutation) | bit(LoadPatte
                                   bit(LoadPattern::kTreeAllReduce);
 constexpr uint32_t kEvery = ~0u;
 constexpr uint32_t kOwnHosts = kEvery & ~bit(LoadPattern::kTrace);
+constexpr uint32_t kFiles = bit(LoadPattern::kTrace) | bit(LoadPattern::kGoal);
+constexpr uint32_t kSized = kEvery & ~kFiles;
 
 Result<void> set_names(std::string_view value, std::vector<std::string>& names) {
   names.clear();
@@ -107,9 +111,9 @@ constexpr LoadKey kKeys[] = {
        to.cdf = v;
        return {};
      }},
-    {"size", kOwnHosts,
+    {"size", kSized,
      [](LoadSpec& to, Value v) { return set_parsed(parse_size(v), to.size.emplace()); }},
-    {"file", bit(LoadPattern::kTrace),
+    {"file", kFiles,
      [](LoadSpec& to, Value v) -> Result<void> {
        to.file = v;
        return {};
@@ -173,8 +177,9 @@ Result<LoadSpec> parse_load(std::string_view line) {
     }
     if (Result<void> set = set_load_key(spec, key, value); !set) return set.error();
   }
-  if (spec.pattern == LoadPattern::kTrace || !spec.file.empty()) {
-    return Error{EINVAL, "pattern=trace names a file: that is for rocefs sim alone"};
+  if (!spec.file.empty() || (spec.pattern && (kFiles & bit(*spec.pattern)))) {
+    return errorf(EINVAL, "pattern={} names a file: that is for rocefs sim alone",
+                  spec.pattern ? kPatterns[static_cast<size_t>(*spec.pattern)] : "trace");
   }
   if (!spec.cdf.empty()) {
     Result<SizeDistribution> known = SizeDistribution::named(spec.cdf);
@@ -239,7 +244,7 @@ class LoadMaker {
   }
 
   Result<void> take_sizes() {
-    if (pattern() == LoadPattern::kTrace) return {};
+    if (kFiles & bit(pattern())) return {};
     if (spec_.size && !spec_.cdf.empty()) return Error{EINVAL, "size= and cdf=: one of them"};
     if (!spec_.cdf.empty()) {
       Result<SizeDistribution> read = SizeDistribution::read(spec_.cdf, directory_);
@@ -268,6 +273,8 @@ class LoadMaker {
         return make_incast();
       case LoadPattern::kTrace:
         return make_trace();
+      case LoadPattern::kGoal:
+        return make_goal();
       default:
         return make_collective();
     }
@@ -328,13 +335,24 @@ class LoadMaker {
     return 0;
   }
 
+  std::string path() const {
+    return spec_.file.starts_with('/') ? spec_.file : directory_ + spec_.file;
+  }
+
+  Result<void> make_goal() {
+    if (spec_.file.empty()) return Error{EINVAL, "file= is wanted"};
+    auto goal = GoalPattern::open(path(), load_.hosts.size(), spec_.start);
+    if (!goal) return goal.error();
+    load_.pattern = std::move(*goal);
+    return {};
+  }
+
   Result<void> make_trace() {
     if (spec_.file.empty()) return Error{EINVAL, "file= is wanted"};
     std::vector<std::string> names;
     for (const LoadHost& host : all_) names.push_back(host.port);
-    std::string path = spec_.file.starts_with('/') ? spec_.file : directory_ + spec_.file;
     Result<std::unique_ptr<Pattern>> trace =
-        TracePattern::open(path, names, spec_.start, load_.hosts);
+        TracePattern::open(path(), names, spec_.start, load_.hosts);
     if (!trace) return trace.error();
     load_.pattern = std::move(*trace);
     return {};

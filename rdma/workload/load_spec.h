@@ -6,6 +6,7 @@
 //              all-to-all    each host sends to each other one, `parallel` at a time
 //              ring-allreduce, tree-allreduce
 //              trace         the flows of a file
+//              goal          the sends of a schedule, each when what it waits for is over
 //
 // Keys of all: hosts=PORT…, start=TIME, until=TIME, flows=N, op=write|send|read, and mtu=, window=,
 // timeout=, retry=, gid= as in traffic/start.
@@ -34,6 +35,7 @@ enum class LoadPattern : uint8_t {
   kRingAllReduce,
   kTreeAllReduce,
   kTrace,
+  kGoal,
 };
 
 // A port that may take part, and the rate of its cable.

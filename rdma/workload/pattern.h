@@ -1,9 +1,10 @@
 // Pattern: when which flows of a load start, between which hosts and of which size. Open patterns
-// follow the clock alone; collectives wait for their own flows.
+// follow the clock alone; collectives and schedules wait for their own flows.
 //
 // The core thread's, once it is made.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <queue>
@@ -17,6 +18,7 @@ namespace rocefs {
 struct FlowStart {
   uint32_t from = 0, to = 0;  // places in the load's list of hosts
   uint64_t bytes = 0;
+  uint32_t operation = 0;  // of a schedule
 };
 
 // A collective's round: an all-reduce, or one permutation.
@@ -40,10 +42,15 @@ class Pattern {
  public:
   virtual ~Pattern() = default;
 
-  // Time of the next start; kNever if none is known now.
-  TimeNs due() const { return starts_.empty() ? kNever : starts_.top().at; }
-  // The next start. Not if none is known.
-  FlowStart take() {
+  // Time of the next start, or of a moment at which one may become known; kNever if there is none.
+  TimeNs due() const { return std::min(starts_.empty() ? kNever : starts_.top().at, wake()); }
+  // The next start; nothing if due() was another moment, which is over then. Precondition: due() is
+  // not kNever.
+  std::optional<FlowStart> take() {
+    if (wake() <= (starts_.empty() ? kNever : starts_.top().at)) {
+      woken(wake());
+      return std::nullopt;
+    }
     Start next = starts_.top();
     starts_.pop();
     taken(next.at, next.flow);
@@ -53,11 +60,14 @@ class Pattern {
   virtual uint64_t total() const { return UINT64_MAX; }
   // A flow of this pattern has ended well, or not: what waits for it follows all the same.
   virtual void flow_ended(const FlowStart&, TimeNs) {}
-  // The round that the last call of flow_ended() ended, once.
+  // The round that the last call of flow_ended() or take() ended, once.
   std::optional<RoundTimes> take_round() { return std::exchange(round_, std::nullopt); }
 
  protected:
   void plan(TimeNs at, const FlowStart& flow) { starts_.push({at, sequence_++, flow}); }
+  // Moment at which the pattern has to look; woken() is called then.
+  virtual TimeNs wake() const { return kNever; }
+  virtual void woken(TimeNs) {}
   // Plans what follows a start that has been taken.
   virtual void taken(TimeNs, const FlowStart&) {}
   void round_over(const RoundTimes& round) { round_ = round; }

@@ -95,13 +95,26 @@ void Workload::schedule() {
 }
 
 void Workload::on_due(TimeNs now) {
+  bool woken = false;
   for (Source& source : sources_) {
     while (due(source) <= now) {
       if (refused_.size() >= kMaxRefused) return;  // on_refused() goes on
-      start_flow(source, now);
+      if (std::optional<FlowStart> what = source.load.pattern->take()) {
+        start_flow(source, *what, now);
+      } else {
+        tell_round(source.load);
+        woken = true;
+      }
     }
   }
   schedule();
+  if (woken && over()) listener_.loads_over();
+}
+
+void Workload::tell_round(const Load& load) {
+  if (std::optional<RoundTimes> round = load.pattern->take_round()) {
+    listener_.load_round_ended(load, *round);
+  }
 }
 
 LoadFlow Workload::told(const Running& one) const {
@@ -109,9 +122,8 @@ LoadFlow Workload::told(const Running& one) const {
           fabric_.scheduler().now(), {},         false,    *one.stats};
 }
 
-void Workload::start_flow(Source& source, TimeNs now) {
+void Workload::start_flow(Source& source, const FlowStart& what, TimeNs now) {
   const Load& load = source.load;
-  FlowStart what = load.pattern->take();
   Place place = running_.insert(
       running_.end(), {&source, source.started++, what, now, no_stats_, nullptr, nullptr});
   ++started_;
@@ -163,9 +175,7 @@ void Workload::settle(Place place, LoadFlow flow) {
   listener_.load_flow_ended(flow);
   Pattern& pattern = *place->source->load.pattern;
   pattern.flow_ended(place->what, flow.end);
-  if (std::optional<RoundTimes> round = pattern.take_round()) {
-    listener_.load_round_ended(place->source->load, *round);
-  }
+  tell_round(place->source->load);
   if (place->flow) ended_.push_back(std::move(place->flow));
   running_.erase(place);
   if (!reap_.scheduled()) fabric_.scheduler().after(reap_, 0);

@@ -92,7 +92,8 @@ class Workload {
   TimeNs next_start() const;
   LoadFlow told(const Running& one) const;
   void on_due(TimeNs now);
-  void start_flow(Source& source, TimeNs now);
+  void start_flow(Source& source, const FlowStart& what, TimeNs now);
+  void tell_round(const Load& load);
   void flow_ended(Place place, Result<void> result);
   void tell_ended(Place place, Result<void> result);
   void settle(Place place, LoadFlow flow);

@@ -141,3 +141,11 @@ name=websearch
 holds "$(slowdowns load_50 2000000 40000000 50) > $(slowdowns load_30 2000000 40000000 50)" "more share the links"
 holds "$(slowdowns load_50 0 100000 98) > $(slowdowns load_50 100000 1000000 98)" "a queue costs a short flow most"
 holds "$(slowdowns load_30 0 100000 50) < 1.5" "most short flows find the queues short"
+
+test_case "a schedule in GOAL takes what its computing and its bytes take"
+# The first half of the gradient is there after 50 + 40 us. Then each rank sends 2 x 14 parts of 128 KiB, which
+# take 300 us at 97.85 Gb/s, and updates for 10 us: 400 us at least. A part also takes 4 cables of 1 us, 3 packet
+# times in switches, and as long for its acknowledgement: 10 us in each of the 14 steps at most.
+run goal
+step=$(awk '/^step /{print $3 + 0}' "$dir/goal.txt")
+holds "$step > 400 && $step < 540" "the time of the step in us"
