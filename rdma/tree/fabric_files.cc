@@ -5,6 +5,7 @@
 #include "core/tree/knob_transaction.h"
 #include "rdma/fabric/link.h"
 #include "rdma/tree/files.h"
+#include "rdma/tree/switch_files.h"
 
 namespace rocefs {
 
@@ -49,6 +50,12 @@ void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric, cons
       tree.add_later(directory, [&tree, directory, link, knobs] {
         add_knob_files(tree, directory, knobs.at(*link));
         add_counter_files(tree, directory, kLinkCounters, link->counters());
+        tree.add_later(directory + "/pfc", [&tree, directory, link] {
+          for (size_t priority = 0; priority < kPriorities; ++priority) {
+            add_pause_files(tree, fmt::format("{}/pfc/{}", directory, priority),
+                            link->pause_state(priority));
+          }
+        });
       });
     }
   });

@@ -46,6 +46,16 @@ void add_peak(Tree& tree, const std::string& directory, const TriggerRow& row, E
       [&peak]() -> Result<std::string> { return fmt::format("{}", peak.get()); });
 }
 
+}  // namespace
+
+void add_pause_files(Tree& tree, const std::string& directory, PauseState& state) {
+  add_counter_files(tree, directory, kPauseCounters, state.counters);
+  add_reading(tree, directory + "/paused", state.paused,
+              "1: the far end of the cable has paused this priority");
+}
+
+namespace {
+
 void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Fabric& fabric,
               Engine& engine) {
   for (size_t priority = 0; priority < kPriorities; ++priority) {
@@ -56,11 +66,8 @@ void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Fabric
     add_peak(tree, here, kQueuePeak, engine, queue.peak, queue.bytes);
     add_counter_files(tree, here, kEgressCounters, queue.counters);
     here = fmt::format("{}/pfc/{}", directory, priority);
-    PauseState& state = port.out->pause_state(priority);
     add_counter_files(tree, here, kIngressCounters, port.ingress[priority].counters);
-    add_counter_files(tree, here, kPauseCounters, state.counters);
-    add_reading(tree, here + "/paused", state.paused,
-                "1: the far end of the cable has paused this priority");
+    add_pause_files(tree, here, port.out->pause_state(priority));
   }
   add_reading(tree, directory + "/ingress/bytes", port.ingress_bytes,
               "octets received through this port that the switch stores now");

@@ -44,6 +44,8 @@ finish
 expect 0 "$(sum "$switch"/ports/*/queue/*/dropped)" "drops with PFC"
 [ "$(sum "$switch"/ports/[1-4]/pfc/0/pause_sent)" -gt 3 ] || fail "PAUSE frames: too few"
 expect 0 "$(sum "$switch"/ports/*/pfc/[1-7]/pause_sent)" "PAUSE frames of other priorities"
+[ "$(sum "$debug"/links/h[1-4]-s/pfc/0/paused_ns)" -gt 1000 ] || fail "no NIC was paused"
+expect "$(sum "$switch"/ports/[1-4]/pfc/0/pause_sent)" "$(sum "$debug"/links/h[1-4]-s/pfc/0/pause_received)" "PAUSE frames sent and received"
 for n in 1 2 3 4; do
   [ "$(cat "$ib/h$n/ports/1/counters/port_xmit_wait")" -gt 0 ] || fail "h$n has not waited"
 done
