@@ -49,7 +49,7 @@ Result<LentMemory::Pages> LentMemory::pages(size_t size) {
   struct stat status {};
   ::fstat(file_.get(), &status);
   uint64_t held = static_cast<uint64_t>(status.st_blocks) * kBlock;
-  if (held > kMaxRegionBytes - size || size > kMaxFile - ROCEFS_SHARED_GAP - next_) {
+  if (held > kMaxRegionBytes - size || next_ > kMaxFile - ROCEFS_SHARED_GAP - size) {
     return Error{ENOMEM, "the client has not given back what it had"};
   }
   auto memory = SharedMemory::map_part(file_, next_, size);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -64,11 +63,7 @@ class SharedClientMemory final : public DirectMemory {
   // Places bytes after all moves of the client's memory that were asked for before.
   Outcome write(uint64_t offset, std::span<const uint8_t> source, MemoryListener& listener,
                 uint64_t ticket) override {
-    process_->run(
-        [memory = memory_, into = direct() + offset, source, &listener, ticket]() -> Task {
-          std::memcpy(into, source.data(), source.size());
-          return [&listener, ticket] { listener.memory_done(ticket, true); };
-        });
+    process_->store(memory_, direct() + offset, source, listener, ticket);
     return Outcome::kPending;
   }
   // Atomic against the client's own atomic instructions, unless its IOVA is unaligned.

@@ -17,6 +17,7 @@
 #include "core/base/shares.h"
 #include "core/loop/time_slice.h"
 #include "core/process/effective_user.h"
+#include "rdma/packet/store.h"
 
 namespace rocefs {
 namespace {
@@ -96,20 +97,6 @@ void Process::ask(Job&& move, const iovec& here) {
     }
   }
   asked_.list.push_back(std::move(move));
-}
-
-void Process::atomic(uint64_t address, const AtomicOperation& operation, uint64_t& original,
-                     MemoryListener& listener, uint64_t ticket, Pages pages) {
-  Job& job = asked_.list.emplace_back();
-  job.kind = Job::Kind::kAtomic;
-  job.pages = pages;
-  job.parts = 1;
-  job.address = address;
-  job.extra = std::make_unique<Extra>();
-  job.extra->operation = operation;
-  job.extra->original = &original;
-  job.listener = &listener;
-  job.ticket = ticket;
 }
 
 void Process::run(Work work) {
@@ -212,6 +199,7 @@ uint64_t Process::divide() {
       bytes += job.length;
       room ? post(job, here) : others.push(job, here);
     } else {
+      room &= job.parts == 0;  // no move overtakes an atomic or a store
       others.push(job, {});
     }
     ++count;
@@ -371,6 +359,10 @@ void Process::work(Jobs& batch, std::vector<Done>& done) {
       }
       case Job::Kind::kAtomic:
         done.push_back({job.listener, job.ticket, 1, touch && change(job), {}});
+        break;
+      case Job::Kind::kStore:
+        store_tail_last(job.extra->into, job.extra->from.data(), job.extra->from.size());
+        done.push_back({job.listener, job.ticket, 1, true, {}});
         break;
       case Job::Kind::kRun:
         if (Task after = job.extra->work()) done.push_back({nullptr, 0, 0, true, std::move(after)});

@@ -69,6 +69,10 @@ class Process {
              uint64_t ticket, Pages pages = Pages::kPopulated);
   void atomic(uint64_t address, const AtomicOperation& operation, uint64_t& original,
               MemoryListener& listener, uint64_t ticket, Pages pages = Pages::kPopulated);
+  // Copies into memory of the daemon that the client shares, in the order of the jobs. `keep` lives
+  // until then.
+  void store(std::shared_ptr<const void> keep, uint8_t* into, std::span<const uint8_t> from,
+             MemoryListener& listener, uint64_t ticket);
   // Runs `work` on the copy thread after all earlier jobs, and the task that it returns, if any, on
   // the core.
   using Work = UniqueFunction<Task()>;
@@ -130,12 +134,15 @@ class Process {
   struct Extra {
     AtomicOperation operation;
     uint64_t* original = nullptr;
+    std::shared_ptr<const void> keep;
+    uint8_t* into = nullptr;
+    std::span<const uint8_t> from;
     EventMessage message;
     Fd fd;
     Work work;
   };
   struct Job {
-    enum class Kind : uint8_t { kRead, kWrite, kAtomic, kRun, kSend, kAdopt, kClose };
+    enum class Kind : uint8_t { kRead, kWrite, kAtomic, kStore, kRun, kSend, kAdopt, kClose };
     Kind kind = Kind::kRun;
     Pages pages = Pages::kPopulated;
     uint32_t parts = 0;  // move: number of places here
@@ -202,7 +209,7 @@ class Process {
   // overtakes another.
   std::optional<Copier> copier_;
   std::deque<Copied> copied_;  // moves that the copier has
-  uint64_t threads_ = 0;       // moves and atomics handed to the thread
+  uint64_t threads_ = 0;       // moves, atomics and stores handed to the thread
   bool held_up_ = false;       // queued jobs wait for the end of those
 
   std::mutex mutex_;  // protects the three members below; held briefly

@@ -6,7 +6,20 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* taken before that of a context */
 static struct rocefs_regions* all;                        /* protected by mutex */
 
+/* A child of fork() has neither the contexts nor their copiers, and another thread may have held
+ * the locks. */
+static void in_child(void) {
+  pthread_mutex_init(&mutex, NULL);
+  all = NULL;
+}
+
+static void watch_forks(void) {
+  pthread_atfork(NULL, NULL, in_child);
+}
+
 void rocefs_init_regions(struct rocefs_regions* regions) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch_forks);
   pthread_mutex_init(&regions->mutex, NULL);
   pthread_mutex_lock(&mutex);
   regions->next = all;

@@ -155,8 +155,10 @@ static size_t each_part_between(const struct rocefs_shared_pages* pages, uintptr
  * has unmapped or moved some. */
 static bool each_part(const struct rocefs_shared_pages* pages, void (*act)(const struct part*)) {
   uintptr_t begin = (uintptr_t)pages->address;
-  if (each_part_between(pages, begin, begin + pages->length, act) == pages->length) return true;
-  each_part_between(pages, 0, UINTPTR_MAX, act);
+  uintptr_t end = begin + pages->length;
+  if (each_part_between(pages, begin, end, act) == pages->length) return true;
+  each_part_between(pages, 0, begin, act);
+  each_part_between(pages, end, UINTPTR_MAX, act);
   return false;
 }
 
@@ -301,7 +303,9 @@ static void copy_part(const struct part* part) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char* memory = mmap(NULL, page + part->length, kReadWrite, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return; /* the child lacks these pages */
-  if (!read_pages(memory + page, part)) {
+  if (part->rights & PROT_READ) {
+    memcpy(memory + page, part->address, part->length);
+  } else if (!read_pages(memory + page, part)) {
     munmap(memory, page + part->length);
     return;
   }
@@ -315,7 +319,7 @@ static void before_fork(void) {
   lock(&before);
   signals_of_forker = before;
   for (struct rocefs_shared_pages* pages = all; pages; pages = pages->next)
-    if (is_open(pages->file)) each_part(pages, copy_part);
+    each_part(pages, copy_part);
 }
 
 static void after_fork(bool in_child) {

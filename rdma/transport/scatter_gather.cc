@@ -1,8 +1,9 @@
 #include "rdma/transport/scatter_gather.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
+
+#include "rdma/packet/store.h"
 
 namespace rocefs {
 namespace {
@@ -49,20 +50,6 @@ void fetch_early(std::span<const uint8_t> bytes) {
 void take(Moved& moved, Memory::Outcome outcome) {
   moved.pending += outcome == Memory::Outcome::kPending;
   moved.failed |= outcome == Memory::Outcome::kFailed;
-}
-
-// Stores the last octets last, for a reader who polls them. A memmove() may store them first.
-void store(uint8_t* into, const uint8_t* from, size_t length) {
-  uint64_t last;
-  if (length <= sizeof last) {
-    std::memmove(into, from, length);
-    return;
-  }
-  size_t rest = length - sizeof last;
-  std::memcpy(&last, from + rest, sizeof last);
-  std::memmove(into, from, rest);
-  std::atomic_thread_fence(std::memory_order_release);
-  std::memcpy(into + rest, &last, sizeof last);
 }
 
 // Region that `part` lies in; null if it may not be moved.
@@ -135,7 +122,7 @@ Moved scatter_kept(const Mover& mover, std::span<const Sge> entries, uint64_t of
     }
     uint64_t at = region->offset_of(part.address);
     if (direct) {
-      store(region->direct + at, source + done, part.length);
+      store_tail_last(region->direct + at, source + done, part.length);
     } else {
       take(moved, region->memory->write(at, {source + done, part.length}, mover.listener, ticket));
     }

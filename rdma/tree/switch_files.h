@@ -15,7 +15,7 @@ namespace rocefs {
 // on the control thread.
 void add_switch_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine,
                       std::function<void(std::string)> warn);
-// What PFC has done to a priority of the port that transmits on a link, in `directory`.
+// Files of a priority that PFC pauses at the port which transmits on a link, in `directory`.
 void add_pause_files(Tree& tree, const std::string& directory, PauseState& state);
 
 }  // namespace rocefs

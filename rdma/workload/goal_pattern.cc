@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "rdma/workload/size_distribution.h"
@@ -27,13 +26,27 @@ GoalRun dry_run(const std::shared_ptr<const GoalSchedule>& schedule) {
   }
 }
 
+std::string why_stuck(const std::string& path, const GoalRun& run) {
+  const GoalOperation& one = run.first_left();
+  bool receives = one.kind == GoalOperation::Kind::kRecv;
+  return fmt::format("{}:{}: {} of rank {} waits for ever{}", path, one.line,
+                     receives ? "this recv" : "this operation", one.rank,
+                     receives ? ": no message is left for it, or it waits in a circle"
+                              : ": what it requires never ends");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<GoalPattern>> GoalPattern::open(const std::string& path, size_t hosts,
                                                        TimeNs start) {
   std::ifstream file(path);
   if (!file) return errorf(errno, "{}: {}", path, std::strerror(errno));
-  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::string text;
+  std::vector<char> part(64 * 1024);
+  while (file.read(part.data(), static_cast<std::streamsize>(part.size())), file.gcount() > 0) {
+    text.append(part.data(), static_cast<size_t>(file.gcount()));
+  }
+  if (file.bad()) return errorf(EINVAL, "{}: it cannot be read, or is a directory", path);
   Result<GoalSchedule> read = GoalSchedule::parse(text, path);
   if (!read) return read.error();
   auto schedule = std::make_shared<const GoalSchedule>(std::move(*read));
@@ -49,18 +62,22 @@ Result<std::unique_ptr<GoalPattern>> GoalPattern::open(const std::string& path, 
   }
   if (sends == 0) return errorf(EINVAL, "{}: no rank sends", path);
   if (GoalRun run = dry_run(schedule); run.left() > 0) {
-    const GoalOperation& stuck = run.first_left();
-    bool receives = stuck.kind == GoalOperation::Kind::kRecv;
-    return errorf(EINVAL, "{}:{}: {} of rank {} waits for ever{}", path, stuck.line,
-                  receives ? "this recv" : "this operation", stuck.rank,
-                  receives ? ": no message is left for it, or it waits in a circle"
-                           : ": what it requires never ends");
+    return Error{EINVAL, why_stuck(path, run)};
   }
-  return std::unique_ptr<GoalPattern>(new GoalPattern(std::move(schedule), sends, start));
+  return std::unique_ptr<GoalPattern>(new GoalPattern(path, std::move(schedule), sends, start));
 }
 
-GoalPattern::GoalPattern(std::shared_ptr<const GoalSchedule> schedule, uint64_t sends, TimeNs start)
-    : schedule_(std::move(schedule)), sends_(sends), start_(start), run_(schedule_) {
+std::string GoalPattern::stuck() const {
+  return run_.left() > 0 ? why_stuck(path_, run_) : std::string();
+}
+
+GoalPattern::GoalPattern(std::string path, std::shared_ptr<const GoalSchedule> schedule,
+                         uint64_t sends, TimeNs start)
+    : path_(std::move(path)),
+      schedule_(std::move(schedule)),
+      sends_(sends),
+      start_(start),
+      run_(schedule_) {
   run_.begin(start);
   plan_sends(start);
 }

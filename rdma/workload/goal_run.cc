@@ -1,19 +1,17 @@
 #include "rdma/workload/goal_run.h"
 
 #include <algorithm>
+#include <array>
 
 #include "rdma/workload/pattern.h"
 
 namespace rocefs {
 namespace {
 
-bool fits(const GoalOperation& recv, const GoalOperation& send) {
-  bool from = recv.peer == GoalOperation::kAny || recv.peer == send.rank;
-  return from && (recv.tag == GoalOperation::kAny || recv.tag == send.tag);
-}
-
-bool takes_any(const GoalOperation& recv) {
-  return recv.peer == GoalOperation::kAny || recv.tag == GoalOperation::kAny;
+// Keys under which recvs wait that take a message.
+std::array<std::pair<uint32_t, uint32_t>, 4> keys_of(const GoalOperation& send) {
+  constexpr uint32_t kAny = GoalOperation::kAny;
+  return {{{send.rank, send.tag}, {send.rank, kAny}, {kAny, send.tag}, {kAny, kAny}}};
 }
 
 }  // namespace
@@ -24,6 +22,7 @@ GoalRun::GoalRun(std::shared_ptr<const GoalSchedule> schedule)
       first_follower_(schedule_->operations.size() + 1),
       waits_(schedule_->operations.size()),
       done_(schedule_->operations.size()),
+      taken_(schedule_->operations.size()),
       ranks_(schedule_->ranks),
       left_(schedule_->operations.size()) {
   auto by_first = [](const auto& a, const auto& b) { return a.first < b.first; };
@@ -97,24 +96,18 @@ void GoalRun::start(uint32_t operation, TimeNs now) {
 // Gives the recv the earliest message that fits, or keeps it.
 void GoalRun::post(uint32_t recv) {
   const GoalOperation& one = of(recv);
+  const Key key(one.peer, one.tag);
   Rank& rank = ranks_[one.rank];
-  auto best = rank.messages.end();
-  if (takes_any(one)) {
-    for (auto it = rank.messages.begin(); it != rank.messages.end(); ++it) {
-      bool earlier = best == rank.messages.end() ||
-                     it->second.front().sequence < best->second.front().sequence;
-      if (earlier && fits(one, of(it->second.front().operation))) best = it;
-    }
-  } else {
-    best = rank.messages.find({one.peer, one.tag});
+  auto found = rank.messages.find(key);
+  while (found != rank.messages.end() && taken_[found->second.front().operation]) {
+    found->second.pop_front();
+    if (found->second.empty()) found = (rank.messages.erase(found), rank.messages.end());
   }
-  if (best == rank.messages.end()) {
-    auto& waiting = takes_any(one) ? rank.any_recvs : rank.recvs[{one.peer, one.tag}];
-    waiting.push_back({sequence_++, recv});
+  if (found == rank.messages.end()) {
+    rank.recvs[key].push_back({sequence_++, recv});
     return;
   }
-  best->second.pop_front();
-  if (best->second.empty()) rank.messages.erase(best);
+  taken_[found->second.front().operation] = true;
   ended_.push_back(recv);
 }
 
@@ -122,21 +115,22 @@ void GoalRun::post(uint32_t recv) {
 void GoalRun::deliver(uint32_t send) {
   const GoalOperation& one = of(send);
   Rank& rank = ranks_[one.peer];
-  const std::pair key(one.rank, one.tag);
-  auto exact = rank.recvs.find(key);
-  auto any = std::find_if(rank.any_recvs.begin(), rank.any_recvs.end(),
-                          [&](const Arrival& recv) { return fits(of(recv.operation), one); });
-  bool has_exact = exact != rank.recvs.end(), has_any = any != rank.any_recvs.end();
-  if (!has_exact && !has_any) {
-    rank.messages[key].push_back({sequence_++, send});
-  } else if (!has_exact || (has_any && any->sequence < exact->second.front().sequence)) {
-    ended_.push_back(any->operation);
-    rank.any_recvs.erase(any);
-  } else {
-    ended_.push_back(exact->second.front().operation);
-    exact->second.pop_front();
-    if (exact->second.empty()) rank.recvs.erase(exact);
+  auto best = rank.recvs.end();
+  for (const Key& key : keys_of(one)) {
+    auto found = rank.recvs.find(key);
+    if (found == rank.recvs.end()) continue;
+    bool earlier =
+        best == rank.recvs.end() || found->second.front().sequence < best->second.front().sequence;
+    if (earlier) best = found;
   }
+  if (best == rank.recvs.end()) {
+    for (const Key& key : keys_of(one)) rank.messages[key].push_back({sequence_, send});
+    ++sequence_;
+    return;
+  }
+  ended_.push_back(best->second.front().operation);
+  best->second.pop_front();
+  if (best->second.empty()) rank.recvs.erase(best);
 }
 
 }  // namespace rocefs

@@ -50,10 +50,11 @@ class GoalRun {
     uint64_t sequence;
     uint32_t operation;
   };
-  // Recvs and messages that wait at a rank, by peer and tag, and recvs that take any of them.
+  // Recvs that wait at a rank, by peer and tag, either of which may be kAny; and messages, each
+  // under the four keys by which a recv may look for it.
+  using Key = std::pair<uint32_t, uint32_t>;
   struct Rank {
-    std::map<std::pair<uint32_t, uint32_t>, std::deque<Arrival>> recvs, messages;
-    std::deque<Arrival> any_recvs;
+    std::map<Key, std::deque<Arrival>> recvs, messages;
   };
 
   const GoalOperation& of(uint32_t operation) const { return schedule_->operations[operation]; }
@@ -67,8 +68,8 @@ class GoalRun {
   std::vector<GoalSchedule::Dependency> followers_;  // sorted by what they wait for
   std::vector<uint32_t> first_follower_;             // of each operation, and behind the last one
   std::vector<uint32_t> waits_;                      // for so many
-  std::vector<bool> done_;
-  std::vector<uint32_t> begun_, ended_;  // of this instant, not yet followed
+  std::vector<bool> done_, taken_;                   // taken: messages that a recv has got
+  std::vector<uint32_t> begun_, ended_;              // of this instant, not yet followed
   std::vector<uint32_t> sends_;
   std::vector<Rank> ranks_;
   std::map<std::pair<uint32_t, uint32_t>, TimeNs> free_;  // by rank and CPU

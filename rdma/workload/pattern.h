@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <queue>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -60,6 +61,9 @@ class Pattern {
   virtual uint64_t total() const { return UINT64_MAX; }
   // A flow of this pattern has ended well, or not: what waits for it follows all the same.
   virtual void flow_ended(const FlowStart&, TimeNs) {}
+  // Why the pattern cannot go on though all its flows have ended, with file and line; empty if it
+  // can, or is over.
+  virtual std::string stuck() const { return {}; }
   // The round that the last call of flow_ended() or take() ended, once.
   std::optional<RoundTimes> take_round() { return std::exchange(round_, std::nullopt); }
 

@@ -70,6 +70,19 @@ TimeNs Workload::next_start() const {
   return next;
 }
 
+std::vector<std::string> Workload::stuck() const {
+  std::vector<std::string> all;
+  for (const Source& source : sources_) {
+    const Load& load = source.load;
+    bool cut = source.started >= load.flows || load.pattern->due() != kNever;
+    auto own = [&](const Running& one) { return one.source == &source; };
+    if (cut || std::any_of(running_.begin(), running_.end(), own)) continue;
+    if (std::string why = load.pattern->stuck(); !why.empty())
+      all.push_back(load.name + ": " + why);
+  }
+  return all;
+}
+
 uint64_t Workload::expected(TimeNs now) const {
   uint64_t all = 0;
   for (const Source& source : sources_) {

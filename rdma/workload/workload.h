@@ -66,6 +66,8 @@ class Workload {
 
   // Whether all flows have ended, and none is to come.
   bool over() const { return running_.empty() && next_start() == kNever; }
+  // Loads whose flows have all ended, and which cannot go on: NAME: WHY.
+  std::vector<std::string> stuck() const;
   uint64_t started() const { return started_; }
   uint64_t ended() const { return started_ - running_.size(); }
   // Flows of the whole run, as far as it can be told at `now`: a load that ends at a time is taken

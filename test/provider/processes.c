@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -138,9 +139,42 @@ static void idle_threads(void) {
   CHECK(!ibv_destroy_cq(cq));
 }
 
+static void* wait_on(void* pipe) {
+  char byte;
+  return read(*(int*)pipe, &byte, 1) == 1 ? pipe : NULL;
+}
+
+/* A child opens the device for itself. It does not have its parent's copier: another thread of it
+ * is one that may write to what it registers. */
+static void child_of_its_own(void) {
+  int end[2];
+  REQUIRE(!pipe(end));
+  pid_t pid = fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    enum { kBytes = 65536 };
+    char* pages = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct ibv_context* own = open_device();
+    struct ibv_pd* own_pd = own ? ibv_alloc_pd(own) : NULL;
+    if (pages == MAP_FAILED || !own_pd) _exit(1);
+    unsetenv("ROCEFS_SHARE_REGIONS");
+    struct ibv_mr* alone = ibv_reg_mr(own_pd, pages, kBytes, IBV_ACCESS_LOCAL_WRITE);
+    if (!alone || !is_shared(pages) || ibv_dereg_mr(alone)) _exit(2);
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, wait_on, &end[0])) _exit(3);
+    struct ibv_mr* beside = ibv_reg_mr(own_pd, pages, kBytes, IBV_ACCESS_LOCAL_WRITE);
+    _exit(beside && !is_shared(pages) ? 0 : 4);
+  }
+  int status = -1;
+  CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+  close(end[0]);
+  close(end[1]);
+}
+
 const struct verbs_case kProcessCases[] = {
     {"a device may be opened twice", two_contexts},
     {"a child of fork() is refused, and its parent goes on", child},
+    {"a child of fork() may open a device for itself", child_of_its_own},
     {"threads share queues while others make and destroy theirs", threads},
     {"a thread that polls in vain gives its CPU away, one that works between polls does not",
      idle_threads},

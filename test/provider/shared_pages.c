@@ -27,8 +27,7 @@ static bool same_bytes(const char* pages) {
   return true;
 }
 
-/* True if the byte is in a page that the engine may write to. */
-static bool is_shared(const void* address) {
+bool is_shared(const void* address) {
   FILE* file = fopen("/proc/self/maps", "r");
   REQUIRE(file);
   char line[512];

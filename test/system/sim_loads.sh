@@ -92,6 +92,7 @@ refused "7: [load web]: load= is wanted" "/load = 0.4/d"
 refused "12: [load ring]: hosts: no device h9" "s/h{0..3}/h9 h1/"
 refused "17: [load traced]: $dir/other.csv: No such file" "s/file = flows.csv/file = other.csv/"
 refused "17: [load traced]: $dir/flows.csv:1: 'time,from,to,size': num_ranks N or rank R { is wanted" "s/pattern = trace/pattern = goal/"
+refused "17: [load traced]: $dir: it cannot be read" "s/pattern = trace/pattern = goal/; s#file = flows.csv#file = $dir#"
 refused "18: pattern: 'tracce': poisson, incast" "s/pattern = trace/pattern = tracce/"
 refused "13: unknown key ring in [load]" "s/pattern = ring-allreduce/ring = yes/"
 refused "17: web exists already" "s/load traced/load web/"
@@ -117,3 +118,34 @@ sim "$dir/bad.ini" --out "$dir/partial" >/dev/null 2>"$dir/err" || status=$?
 expect 2 "$status" "the status"
 grep -q '"partial": true' "$dir/partial/summary.json" || fail "not partial: $(head -n 5 "$dir/partial/summary.json")"
 head -n 1 "$dir/partial/flows.csv" | grep -q partial || fail "flows.csv: $(head -n 1 "$dir/partial/flows.csv")"
+
+test_case "a schedule that stops because of the order of its messages is told"
+# Rank 1's message comes first, and the recv that takes any gets it. If messages took no time, it were rank 2's.
+cat >"$dir/order.goal" <<'GOAL'
+num_ranks 3
+rank 0 {
+any: recv 8b from -1
+one: recv 8b from 1
+last: send 8b to 1
+last requires one
+}
+rank 2 {
+send 1000000b to 0
+}
+rank 1 {
+send 8b to 0
+recv 8b from 0
+}
+GOAL
+cat >"$dir/order.ini" <<INI
+[topology]
+kind = star
+hosts = 3
+[load order]
+pattern = goal
+file = order.goal
+INI
+status=0
+"$ROCEFS" sim "$dir/order.ini" >"$dir/out.txt" 2>"$dir/err" || status=$?
+expect "1" $status "the status"
+grep -q "order.ini: load order: $dir/order.goal:4: this recv of rank 0 waits for ever" "$dir/err" || fail "$(cat "$dir/err")"

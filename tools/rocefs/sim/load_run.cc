@@ -79,6 +79,7 @@ void LoadRun::remove_running() {
 
 void LoadRun::cut_off() {
   if (!workload_) return;
+  totals_.stuck = workload_->stuck();
   workload_->each_running(
       [this](const LoadFlow& flow) { tell(flow, FlowRecord::State::kRunning); });
   workload_->stop();

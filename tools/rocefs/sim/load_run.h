@@ -23,8 +23,9 @@ struct LoadRounds {
 
 struct LoadTotals {
   std::vector<LoadRounds> rounds;
-  uint64_t failed = 0;        // flows, and those that a reset removed
-  std::string first_failure;  // NAME: WHY
+  uint64_t failed = 0;             // flows, and those that a reset removed
+  std::string first_failure;       // NAME: WHY
+  std::vector<std::string> stuck;  // loads that could not go on: NAME: WHY
 };
 
 class LoadRun final : private WorkloadListener {

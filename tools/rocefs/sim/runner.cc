@@ -37,6 +37,11 @@ bool complete(const Config& config, const RunResult& run) {
         config.name.c_str(), run.loads.failed, of.c_str(), run.loads.first_failure.c_str());
     good = false;
   }
+  for (const std::string& stuck : run.loads.stuck) {
+    std::fprintf(stderr, "rocefs: %s: load %s (the run%s)\n", config.name.c_str(), stuck.c_str(),
+                 of.c_str());
+    good = false;
+  }
   return good;
 }
 
