@@ -1,4 +1,5 @@
 /* Discovery of devices by libibverbs. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,16 +41,24 @@ static bool is_rocefs(const char* root) {
   return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
+/* Root of a tree with the engine: the one in which the device was found, or the mount that `rocefs
+ * enter` names, for programs that may not pass debugfs, which systemd mounts for root alone. */
+static bool engine_root(const char* ibdev_path, char* root, size_t size) {
+  if (!sysfs_root(ibdev_path, root, size)) return false;
+  if (is_rocefs(root)) return true;
+  const char* mount = errno == EACCES ? secure_getenv("ROCEFS_MOUNT") : NULL;
+  return mount && (size_t)snprintf(root, size, "%s", mount) < size && is_rocefs(root);
+}
+
 static bool match_device(struct verbs_sysfs_dev* found) {
   char root[IBV_SYSFS_PATH_MAX];
-  return sysfs_root(found->ibdev_path, root, sizeof root) && is_driven_by_us(found->ibdev_path) &&
-         is_rocefs(root);
+  return is_driven_by_us(found->ibdev_path) && engine_root(found->ibdev_path, root, sizeof root);
 }
 
 static struct verbs_device* alloc_device(struct verbs_sysfs_dev* found) {
   struct rocefs_device* device = calloc(1, sizeof *device);
   if (!device) return NULL;
-  sysfs_root(found->ibdev_path, device->root, sizeof device->root);
+  engine_root(found->ibdev_path, device->root, sizeof device->root);
   rocefs_serve_cm(device->root);
   return &device->verbs;
 }

@@ -63,6 +63,14 @@ $may_user || skip "no user namespaces for users"
 look "an ordinary user" user_enters
 expect "$(as_user id -u) $(as_user id -g)" "$(user_enters sh -c 'echo $(id -u) $(id -g)')" "who he is"
 
+test_case "a program that drops its user finds the engine, though debugfs is root's"
+$root && $may_root && [ -d /sys/kernel/debug ] || skip "no mount namespaces for root, or no /sys/kernel/debug"
+needs ibv_devinfo setpriv
+unshare -m bash -euc 'mount -t tmpfs -o mode=700 none /sys/kernel/debug
+  "$1" enter -m "$2" -- setpriv --reuid 65534 --regid 65534 --clear-groups ibv_devinfo -d mb_0' - "$ROCEFS" "$mnt" >"$dir/said" 2>&1 ||
+  fail "$(cat "$dir/said")"
+grep -q "hca_id:.*mb_0" "$dir/said" || fail "$(cat "$dir/said")"
+
 test_case "others do not see the NIC meanwhile"
 hidden_outside() {
   [ ! -e /sys/class/infiniband/mb_0 ] && [ ! -e /sys/class/net/enp43s0 ] || fail "the NIC is seen outside"
