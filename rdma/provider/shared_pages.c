@@ -137,14 +137,14 @@ static struct part part_in(const struct rocefs_shared_pages* pages,
   return part;
 }
 
-/* Calls `act` for each part between two addresses; returns the number of bytes. */
+/* Calls `act`, if not NULL, for each part between two addresses; returns the number of bytes. */
 static size_t each_part_between(const struct rocefs_shared_pages* pages, uintptr_t at,
                                 uintptr_t end, void (*act)(const struct part*)) {
   struct rocefs_mapping found;
   size_t bytes = 0;
   while (at < end && rocefs_find_mapping(at, &found) && found.begin < end) {
     struct part part = part_in(pages, &found);
-    if (part.length > 0) act(&part);
+    if (part.length > 0 && act) act(&part);
     bytes += part.length;
     at = found.end;
   }
@@ -255,17 +255,13 @@ static void give_back_beside(const struct part* part) {
   in_pieces(part, part->rights & PROT_WRITE ? make_private : replace_by_copy);
 }
 
-static void pass_over(const struct part* part) {
-  (void)part;
-}
-
 static void give_back(const struct rocefs_shared_pages* pages) {
   if (!is_open(pages->file)) return;
   bool alone = is_alone(pages->address, pages->length), locked = has_locked_pages();
   bool whole = each_part(pages, alone ? give_back_alone : give_back_beside);
   if (locked) mlock(pages->address, pages->length); /* it may have locked these */
   /* Gives the memory of parts back that the program has unmapped. */
-  if (!whole && each_part_between(pages, 0, UINTPTR_MAX, pass_over) == 0)
+  if (!whole && each_part_between(pages, 0, UINTPTR_MAX, NULL) == 0)
     discard(pages->file->fd, (off_t)pages->offset, pages->length + ROCEFS_SHARED_GAP);
 }
 

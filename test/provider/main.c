@@ -63,15 +63,9 @@ static void open_all(void) {
   REQUIRE(first);
   REQUIRE(!ibv_dereg_mr(first));
   /* Registers one that is shared: the context has a descriptor for all of them. */
-  char* wanted = getenv("ROCEFS_SHARE_REGIONS");
-  if (wanted) wanted = strdup(wanted);
-  setenv("ROCEFS_SHARE_REGIONS", "1", 1);
-  first = ibv_reg_mr(pd, memory, 4096, 0);
+  first = register_with("1", memory, 4096, 0);
   REQUIRE(first);
   REQUIRE(!ibv_dereg_mr(first));
-  unsetenv("ROCEFS_SHARE_REGIONS");
-  if (wanted) setenv("ROCEFS_SHARE_REGIONS", wanted, 1);
-  free(wanted);
   mr = ibv_reg_mr(pd, memory, sizeof memory,
                   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                       IBV_ACCESS_REMOTE_ATOMIC);

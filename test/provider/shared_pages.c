@@ -43,8 +43,7 @@ bool is_shared(const void* address) {
   return shared;
 }
 
-/* `wanted`: ROCEFS_SHARE_REGIONS; NULL: unset. */
-static struct ibv_mr* register_with(const char* wanted, void* address, size_t length, int rights) {
+struct ibv_mr* register_with(const char* wanted, void* address, size_t length, int rights) {
   const char* before = getenv("ROCEFS_SHARE_REGIONS");
   char* kept = before ? strdup(before) : NULL;
   if (wanted)

@@ -74,6 +74,8 @@ struct ibv_wc next_completion(struct ibv_cq* cq);
 /* Waits for the next completion, which must be that of this request, and successful. */
 void expect_completion(struct ibv_cq* cq, uint64_t wr_id);
 bool is_shared(const void* address); /* in a page that the engine may write to */
+/* Registers with another ROCEFS_SHARE_REGIONS in the environment; NULL: unset. */
+struct ibv_mr* register_with(const char* wanted, void* address, size_t length, int rights);
 /* Takes one event of the channel, which must be of that queue, and acknowledges it. */
 void take_event(struct ibv_comp_channel* channel, struct ibv_cq* cq);
 /* Waits until events of earlier completions can be read: the engine sends events and answers to

@@ -68,6 +68,7 @@ show("root:", clients(0, 1))
 os.close(first[2])
 CLIENTS
 ) || fail "the clients: $said"
+# A user's share of 8,614 descriptors, less 8 of each client's own.
 expect "one user: 8422 EMFILE" "$(head -n 1 <<<"$said")" "its share"
 expect "another one: 1020 0" "$(sed -n 2p <<<"$said")" "who comes next"
 expect "root: 1020 0" "$(sed -n 3p <<<"$said")" "root"
