@@ -1,6 +1,9 @@
 // The copier: a thread of the client's that moves its memory.
 #include "rdma/client/copier.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -241,6 +244,46 @@ void fill(std::vector<uint8_t>& memory, size_t seed) {
 }
 
 }  // namespace
+
+TEST_CASE("copier: no move overtakes a store or an atomic that the copy thread has") {
+  PollLoop loop;
+  auto engine = Engine::create({}, loop);
+  REQUIRE(engine);
+  struct Ends final : MemoryListener {
+    std::vector<uint64_t> tickets;
+    void memory_done(uint64_t ticket, bool) override { tickets.push_back(ticket); }
+  } ends;
+  std::shared_ptr<SharedMemory> memory = shared();
+  Theirs theirs(memory->data());
+  auto process =
+      Process::create({::getpid(), ::getuid(), ::getgid()},
+                      Fd(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))), **engine);
+  REQUIRE((process && process->take_copier(memory)));
+  std::vector<uint8_t> from(2 * kSlot, 1), to(2 * kSlot), page(8);
+  const auto there = reinterpret_cast<uint64_t>(to.data());
+  uint64_t original = 0;
+  process->write(there, from, ends, 0);
+  process->flush();
+  REQUIRE(theirs.state(0).load() == ROCEFS_COPY_POSTED);
+  SECTION("a store") {
+    process->store(memory, page.data(), {from.data(), 8}, ends, 1);
+  }
+  SECTION("an atomic") {
+    process->atomic(there, {}, original, ends, 1);
+  }
+  process->write(there, from, ends, 2);
+  process->flush();
+  while (theirs.serve()) {
+  }
+  REQUIRE(await([&] {
+    process->take_done();
+    process->flush();
+    CHECK_FALSE(theirs.serve());  // the thread has the last move, too
+    return ends.tickets.size() == 3;
+  }));
+  CHECK(ends.tickets == std::vector<uint64_t>{0, 1, 2});
+  process->end();
+}
 
 TEST_CASE("copier: WRITEs, READs and atomics through copiers complete, whole and in order") {
   ServerRig rig;
