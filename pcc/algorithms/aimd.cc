@@ -1,4 +1,5 @@
 #include "pcc/algorithms/built_ins.h"
+#include "pcc/run/call.h"
 #include "rdma/uapi/registers.h"
 
 namespace rocefs {
@@ -22,6 +23,7 @@ mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
   window = context->cnp_delta > 0 ? window * aimd.beta : window + aimd.alpha;
   mango_pcc_result_t result{};
   result.new_window = std::max(whole_window(window), ROCEFS_LEAST_WINDOW);
+  if (PccCall* here = PccCall::current()) here->keep_block();
   return result;
 }
 

@@ -23,6 +23,10 @@ struct Dcqcn {
   uint32_t step = 0;       // calls since the last cut; saturates at max_fast_steps + 1
 };
 
+// Congestion probabilities below this one have no effect: 1 - p/2 is 1 in a double. They would
+// become subnormal, with which the CPU is slow.
+constexpr double kLeastProbability = 0x1p-64;
+
 constexpr mango_pcc_param_t kParameters[] = {
     REGISTER_UINT32_PARAM(Dcqcn, wai),
     REGISTER_DOUBLE_PARAM(Dcqcn, g),
@@ -52,15 +56,25 @@ void cut(Dcqcn& dcqcn, double g) {
 
 void raise(Dcqcn& dcqcn, double g) {
   dcqcn.probability *= 1 - g;
+  if (dcqcn.probability < kLeastProbability) dcqcn.probability = 0;
   if (dcqcn.step <= dcqcn.max_fast_steps) ++dcqcn.step;
   if (dcqcn.step > dcqcn.max_fast_steps) dcqcn.target += dcqcn.wai;
   dcqcn.window = (dcqcn.target + dcqcn.window) / 2;
 }
 
+void bound(Dcqcn& dcqcn) {
+  const uint32_t most = std::max(dcqcn.max_window, ROCEFS_LEAST_WINDOW);
+  dcqcn.window = bounded(dcqcn.window, std::max(dcqcn.min_window, ROCEFS_LEAST_WINDOW), most);
+  // A target above the largest window has no effect: a cut begins at the window.
+  if (dcqcn.window >= most) dcqcn.target = std::min(dcqcn.target, dcqcn.window);
+}
+
 mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
   auto& dcqcn = *static_cast<Dcqcn*>(block);
+  const double probability = dcqcn.probability, window = dcqcn.window, target = dcqcn.target;
+  const uint32_t step = dcqcn.step;
   // Window set by another algorithm before this one.
-  if (whole_window(dcqcn.window) != context->current_window) dcqcn.window = context->current_window;
+  if (whole_window(window) != context->current_window) dcqcn.window = context->current_window;
   if (dcqcn.target == 0) dcqcn.target = dcqcn.window;
   double g = dcqcn.g >= 0 ? std::min(dcqcn.g, 1.0) : 0;
   if (context->cnp_delta > dcqcn.threshold) {
@@ -68,8 +82,11 @@ mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
   } else {
     raise(dcqcn, g);
   }
-  dcqcn.window = bounded(dcqcn.window, std::max(dcqcn.min_window, ROCEFS_LEAST_WINDOW),
-                         std::max(dcqcn.max_window, ROCEFS_LEAST_WINDOW));
+  bound(dcqcn);
+  if (dcqcn.window == window && dcqcn.target == target && dcqcn.probability == probability &&
+      dcqcn.step == step) {
+    if (PccCall* here = PccCall::current()) here->keep_block();
+  }
   mango_pcc_result_t result{};
   result.new_window = whole_window(dcqcn.window);
   return result;

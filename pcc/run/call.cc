@@ -60,6 +60,7 @@ void PccCall::call(PccQp& qp, const PccAlgorithm& algorithm, bool due) {
   qp_ = &qp;
   algorithm_ = &algorithm;
   due_ = due;
+  keeps_ = false;
   budget_ = poll_interval_ = 0;
   call_here = this;
   uint32_t old_window = qp.window();
@@ -70,6 +71,7 @@ void PccCall::call(PccQp& qp, const PccAlgorithm& algorithm, bool due) {
   }
   call_here = nullptr;
   qp.count_call();
+  if (keeps_ && qp.window() == old_window) qp.rest();
   if (traced_) trace(old_window);
 }
 

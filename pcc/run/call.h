@@ -33,6 +33,9 @@ class PccCall {
   unsigned poller() const { return poller_; }
   const char* algorithm() const { return algorithm_->name.c_str(); }
 
+  bool traced() const { return traced_; }
+  // Counts the signals that a call reads which need not be made.
+  void count_rest() { reads_.cnps.add(); }
   // Calls the algorithm, and traces the call if that is wanted. `due`: the interval has elapsed;
   // false for a call that only reports a round trip.
   void call(PccQp& qp, const PccAlgorithm& algorithm, bool due);
@@ -56,6 +59,9 @@ class PccCall {
   bool due() const { return due_; }
   // True while an earlier probe is unanswered.
   bool probing() const { return qp_->probing(); }
+  // Says that the call has left its block as it was. If it has left the window, too, without a
+  // signal, further calls are only counted until there is a signal.
+  void keep_block() { keeps_ = true; }
   // Sets limits of the probe that this call requests: the poller looks for an answer every
   // `poll_interval`, and calls the algorithm when it has arrived; the probe times out after
   // `budget`.
@@ -77,6 +83,7 @@ class PccCall {
   PccQp* qp_ = nullptr;
   const PccAlgorithm* algorithm_ = nullptr;
   bool due_ = false;
+  bool keeps_ = false;
   TimeNs budget_ = 0;
   TimeNs poll_interval_ = 0;
 };

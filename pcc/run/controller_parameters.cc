@@ -61,7 +61,7 @@ mango_status_e PccController::walk(unsigned slot, mango_pcc_param_walk_fn callba
   std::vector<PccQp*> qps = state_->running(slot);
   if (mode == 1) {
     bool good = walk(algorithm->initial.data());
-    for (PccQp* qp : qps) good = walk(qp->parameters().data()) && good;
+    for (PccQp* qp : qps) good = walk(qp->change_parameters().data()) && good;
     return good ? MANGO_STATUS_OK : MANGO_STATUS_INVALID_PARAM;
   }
   // Copy: writes of the callback are discarded.
@@ -82,7 +82,7 @@ Result<void> PccController::update(unsigned slot, std::span<const Change> change
   PollersLocked locked(state_->run.get(), state_->pollers);
   for (const Change& change : changes) algorithm->settings[change.name] = change.value;
   write_places(*places, algorithm->initial.data());
-  for (PccQp* qp : state_->running(slot)) write_places(*places, qp->parameters().data());
+  for (PccQp* qp : state_->running(slot)) write_places(*places, qp->change_parameters().data());
   return {};
 }
 
@@ -116,7 +116,7 @@ mango_status_e PccController::replace(unsigned slot, PccAlgorithm algorithm) {
     poller.apply(*qp, slot);
     if (!keeps) continue;
     try {
-      now.keep(old.data(), old.size(), qp->parameters().data(), now.initial.size());
+      now.keep(old.data(), old.size(), qp->change_parameters().data(), now.initial.size());
     } catch (...) {
       state_->log(MANGO_LOG_LEVEL_WARN,
                   fmt::format("{}: its mango_pcc_algo_keep threw an exception: "

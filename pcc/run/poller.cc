@@ -18,6 +18,11 @@ constexpr unsigned kNumberShift = 24, kSlotShift = 20;
 static_assert(ROCEFS_FIRST_QPN + ROCEFS_MAX_QPS <= 1 << kSlotShift);
 static_assert(MANGO_PCC_MAX_SLOTS == 1 << (kNumberShift - kSlotShift));
 
+// Time of the call after one that was due at `due`; calls that a busy poller missed are left out.
+TimeNs next_call(TimeNs due, TimeNs now, TimeNs interval) {
+  return now - due < interval ? due + interval : now + interval;
+}
+
 }  // namespace
 
 PccPoller::PccPoller(PccRun& run, unsigned index)
@@ -173,6 +178,7 @@ TimeNs PccPoller::poll(TimeNs now) {
 }
 
 void PccPoller::step(PccQp& qp, PccCall& call) {
+  if (qp.rests() && !call.traced()) return count_rest(qp, call);
   const TimeNs now = call.now(), interval = run_.interval;
   const PccAlgorithm& algorithm = *run_.slots.at(qp.slot());
   qp.begin_call();
@@ -183,7 +189,7 @@ void PccPoller::step(PccQp& qp, PccCall& call) {
   }
   bool due = qp.due <= now, wanted = due && qp.is_wanted();
   if (wanted) qp.note_lateness(now, interval);
-  if (due) qp.due = now - qp.due < interval ? qp.due + interval : now + interval;
+  if (due) qp.due = next_call(qp.due, now, interval);
   if (wanted || qp.updated()) {
     announce_call(qp);
     call.call(qp, algorithm, due);
@@ -191,6 +197,16 @@ void PccPoller::step(PccQp& qp, PccCall& call) {
     if (!qp.parameters().intact()) note_damage(qp, algorithm);
   }
   qp.next = std::min(qp.is_wanted() ? qp.due : kNever, qp.look_at(now));
+}
+
+// Does for a queue pair at rest what can be seen of a call.
+inline void PccPoller::count_rest(PccQp& qp, PccCall& call) {
+  const TimeNs now = call.now(), interval = run_.interval;
+  qp.note_lateness(now, interval);
+  qp.next = qp.due = next_call(qp.due, now, interval);
+  calls_.add();
+  call.count_rest();
+  qp.count_rest();
 }
 
 inline void PccPoller::announce_call(const PccQp& qp) {

@@ -58,6 +58,7 @@ class PccPoller {
   void start_fresh(TimeNs now);
   PccQp* take_due(TimeNs now);
   void step(PccQp& qp, PccCall& call);
+  void count_rest(PccQp& qp, PccCall& call);
   void announce_call(const PccQp& qp);
   void note_damage(const PccQp& qp, const PccAlgorithm& algorithm);
 

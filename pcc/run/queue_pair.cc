@@ -52,7 +52,7 @@ PccQp::PccQp(uint32_t qpn, uint32_t generation, const rocefs_qp_signals& signals
 }
 
 void PccQp::apply(unsigned slot, const PccAlgorithm& algorithm) {
-  parameters_ = ParameterBlock(algorithm.initial);
+  change_parameters() = ParameterBlock(algorithm.initial);
   slot_ = slot;
   calls_ = call_number_ = 0;
   cnps_seen_ = load_word(signals_.cnps);

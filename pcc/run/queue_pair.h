@@ -30,6 +30,11 @@ class alignas(64) PccQp {
   uint32_t generation() const { return generation_; }
   unsigned slot() const { return slot_; }
   ParameterBlock& parameters() { return parameters_; }
+  // The same for a change from outside of a call, which ends a rest.
+  ParameterBlock& change_parameters() {
+    rests_ = false;
+    return parameters_;
+  }
   Rng& rng() { return rng_; }
   // Switches to another algorithm, or restarts the same one. Keeps the window.
   void apply(unsigned slot, const PccAlgorithm& algorithm);
@@ -86,10 +91,10 @@ class alignas(64) PccQp {
     return std::min(now + poll_interval_, std::max(asked_ + budget_, now + 1));
   }
 
-  // Resets what the trace records of the call in progress.
+  // Resets what is recorded of the call in progress.
   void begin_call() {
     call_cnps_ = call_rtt_ns_ = 0;
-    call_probes_ = call_takes_ = false;
+    call_probes_ = call_takes_ = rests_ = false;
   }
   // Counts a call that comes late: its time, or that of its oldest event, is an interval past.
   void note_lateness(TimeNs now, TimeNs interval) {
@@ -98,6 +103,15 @@ class alignas(64) PccQp {
   // The call has asked for a round trip.
   bool asked() const { return call_probes_; }
   void count_call() { ++call_number_; }
+  // The call had no signal, and neither it nor those that follow without one change a thing.
+  void rest() { rests_ = call_cnps_ == 0 && !call_takes_ && !call_probes_ && !has_events(); }
+  // True if a call now would do what the one before did: nothing.
+  bool rests() const { return rests_ && load_word(signals_.cnps) == cnps_seen_; }
+  // Counts a call that need not be made.
+  void count_rest() {
+    store_word(control_.calls, ++calls_);
+    ++call_number_;
+  }
   // The call counted last, but for its time and flags that the caller knows.
   rocefs_qp_call described_call() const;
 
@@ -129,6 +143,7 @@ class alignas(64) PccQp {
   uint32_t call_rtt_ns_ = 0;
   bool call_probes_ = false;
   bool call_takes_ = false;  // a round trip
+  bool rests_ = false;
   bool probing_ = false;
   bool updated_ = false;
   uint64_t cnps_seen_;
