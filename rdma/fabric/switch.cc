@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <map>
+#include <utility>
 
 #include "core/base/prefetch.h"
 #include "rdma/packet/ethernet_frame.h"
@@ -16,6 +18,18 @@ Rng marker_rng(uint64_t seed, const std::string& name) {
 
 void raise(Counter& peak, uint64_t value) {
   if (value > peak.get()) peak.set(value);
+}
+
+// Ascending numbers, as in "1-3,7".
+std::string ranges_text(const std::vector<size_t>& numbers) {
+  std::string text;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const size_t first = numbers[i];
+    while (i + 1 < numbers.size() && numbers[i + 1] == numbers[i] + 1) ++i;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", first);
+    if (numbers[i] != first) text += fmt::format("-{}", numbers[i]);
+  }
+  return text;
 }
 
 }  // namespace
@@ -337,28 +351,36 @@ void Switch::make_plan() {
                                         settings_.telemetry ? wire::kMaxOptionsLen : 0);
     port->headroom = headroom_for(settings_, port->headroom_needed);
     reserved += kPriorities * port->headroom;
-    note_headroom(*port);
   }
+  note_headroom();
   plan_ = BufferPlan(settings_, ports_.size(), reserved);
 }
 
 void Switch::set_warning(std::function<void(const std::string&)> warn) {
   warn_ = std::move(warn);
-  for (auto& port : ports_) {
-    port->headroom_short = false;
-    note_headroom(*port);
-  }
+  for (auto& port : ports_) port->headroom_short = false;
+  note_headroom();
 }
 
-void Switch::note_headroom(PortUnit& port) {
-  bool is_short = settings_.pfc.enable && port.headroom < port.headroom_needed;
-  if (is_short && !port.headroom_short && warn_) {
-    warn_(
-        fmt::format("{}: port {} has PFC headroom {}, its link calls for {}: packets that come "
-                    "after PAUSE may be lost",
-                    name_, port.index + 1, port.headroom, port.headroom_needed));
+// Reports ports that have come short of headroom, those with the same figures in one line.
+void Switch::note_headroom() {
+  std::map<std::pair<uint64_t, uint64_t>, std::vector<size_t>> news;
+  for (auto& port : ports_) {
+    bool is_short = settings_.pfc.enable && port->headroom < port->headroom_needed;
+    if (is_short && !port->headroom_short) {
+      news[{port->headroom, port->headroom_needed}].push_back(port->index + 1);
+    }
+    port->headroom_short = is_short;
   }
-  port.headroom_short = is_short;
+  if (!warn_) return;
+  for (const auto& [figures, numbers] : news) {
+    bool one = numbers.size() == 1;
+    warn_(fmt::format(
+        "{}: {} {} PFC headroom {}, {} for {}: packets that come after PAUSE may be lost", name_,
+        one ? "port " + std::to_string(numbers[0]) : "ports " + ranges_text(numbers),
+        one ? "has" : "have", figures.first, one ? "its link calls" : "their links call",
+        figures.second));
+  }
 }
 
 // Checked with the links' present parameters, or the initial ones if those leave more to share: a

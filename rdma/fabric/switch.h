@@ -140,7 +140,7 @@ class Switch final : public KnobOwner {
   void forget_pauses(PortUnit& port);
   uint64_t headroom_for(const SwitchSettings& settings, uint64_t needed) const;
   void make_plan();
-  void note_headroom(PortUnit& port);
+  void note_headroom();
   void warn_of_late_marks();
 
   const std::string name_;

@@ -274,3 +274,18 @@ TEST_CASE("switch: a lack of headroom for a link is reported") {
   set(star.link("h2-s"), parameters);
   CHECK(warnings.size() == 1);
 }
+
+TEST_CASE("switch: ports with the same lack of headroom are reported in one line") {
+  Star star(6);
+  for (const char* name : {"h1-s", "h2-s", "h3-s", "h5-s"}) {
+    LinkParameters parameters = star.link(name).parameters();
+    parameters.delay_ns = 10 * kMillisecond;
+    set(star.link(name), parameters);
+  }
+  std::vector<std::string> warnings;
+  star.hub.set_warning([&](const std::string& text) { warnings.push_back(text); });
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0] ==
+        "s: ports 1-3,5 have PFC headroom 131072, their links call for 12513928: packets that come "
+        "after PAUSE may be lost");
+}
