@@ -19,11 +19,9 @@ struct CmAddress {
   uint64_t service_id = 0;  // kIb
 
   bool any() const { return ip == Ip{} || ip == mapped_ipv4({0, 0, 0, 0}); }
-  // Stands for all devices: any(), and as for Linux (cma_any_addr) a loopback address, which no
-  // device has.
-  bool wildcard() const {
+  bool loopback() const {
     constexpr Ip kLoopback{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-    return any() || is_loopback(ip) || ip == kLoopback;
+    return is_loopback(ip) || ip == kLoopback;
   }
 };
 

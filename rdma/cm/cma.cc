@@ -65,7 +65,7 @@ CmManager& Cma::manager(const PortHost& device) {
   return *by_device_.at(&device);
 }
 
-Port* Cma::port_at(const Ip& address, const CmScope& scope) {
+Port* Cma::port_at(const Ip& address, const CmScope& scope) const {
   Port* found = nullptr;
   each_port(fabric_, scope, [&](Port& port) {
     if (!found && port.gids().has(address)) found = &port;
@@ -88,6 +88,25 @@ bool in_one_network(const Ip& own, const Ip& destination) {
 
 }  // namespace
 
+// Whether an address stands for all devices: none, or as for Linux (cma_any_addr) a loopback
+// address, unless a device has it.
+bool Cma::is_wildcard(const CmAddress& address, const CmScope& scope) const {
+  return address.any() || (address.loopback() && !port_at(address.ip, scope));
+}
+
+// Whether a loopback address is somebody else's: an uplink leads to all but the machine's own,
+// 127.0.0.1, once it has such an address itself.
+bool Cma::is_on_uplink(const CmAddress& address, const CmScope& scope) const {
+  if (!is_loopback(address.ip) || address.ip == mapped_ipv4({127, 0, 0, 1})) return false;
+  bool leads = false;
+  each_port(fabric_, scope, [&](const Port& port) {
+    for (const Ip& ip : port.gids().entries()) {
+      leads = leads || (is_loopback(ip) && fabric_.reaches_outside(ip));
+    }
+  });
+  return leads;
+}
+
 // First address of the port that can talk to `destination`.
 std::optional<Ip> Cma::source_at(Port& port, const Ip& destination) const {
   for (const Ip& ip : port.gids().entries()) {
@@ -98,7 +117,7 @@ std::optional<Ip> Cma::source_at(Port& port, const Ip& destination) const {
 
 // A group is reached from any port: from the source's, or the first one.
 Port* Cma::resolve_group(CmAddress& source, const CmAddress& group, const CmScope& scope) {
-  if (!source.wildcard()) return port_at(source.ip, scope);
+  if (!is_wildcard(source, scope)) return port_at(source.ip, scope);
   Port* first = nullptr;
   each_port(fabric_, scope, [&](Port& port) {
     std::optional<Ip> ip = first ? std::nullopt : source_at(port, group.ip);
@@ -110,7 +129,7 @@ Port* Cma::resolve_group(CmAddress& source, const CmAddress& group, const CmScop
 }
 
 CmWay Cma::resolve_own(CmAddress& source, CmAddress& destination, const CmScope& scope) {
-  Port* own = source.wildcard() ? nullptr : port_at(source.ip, scope);
+  Port* own = is_wildcard(source, scope) ? nullptr : port_at(source.ip, scope);
   if (own) destination.ip = source.ip;
   each_port(fabric_, scope, [&](Port& port) {
     std::optional<Ip> ip = own ? std::nullopt : source_at(port, source.ip);
@@ -135,7 +154,9 @@ CmWay::Reach Cma::reach_of(const Ip& source, const Ip& destination, const CmScop
 // Choice among several ports: the best way, not the destination's port, and the address with the
 // longest prefix in common.
 CmWay Cma::resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) {
-  if (destination.wildcard()) return resolve_own(source, destination, scope);
+  if (is_wildcard(destination, {}) && !is_on_uplink(destination, scope)) {
+    return resolve_own(source, destination, scope);
+  }
   if (is_multicast(destination.ip)) {
     return {resolve_group(source, destination, scope), CmWay::Reach::kKnown};
   }
@@ -143,7 +164,7 @@ CmWay Cma::resolve(CmAddress& source, CmAddress& destination, const CmScope& sco
   auto reach = [&](const Ip& ip) {
     return far ? CmWay::Reach::kKnown : reach_of(ip, destination.ip, scope);
   };
-  if (!source.wildcard()) {
+  if (!is_wildcard(source, scope)) {
     CmWay way{port_at(source.ip, scope), reach(source.ip)};
     return way.reach == CmWay::Reach::kNone ? CmWay{} : way;
   }
@@ -261,7 +282,8 @@ bool Cma::is_free(const CmId& id, const CmAddress& address) const {
     }
     bool apart = takes_one_family(id, address) && takes_one_family(other, other.local());
     if (apart && address.family != other.local().family) return true;
-    return !address.wildcard() && !other.local().wildcard() && address.ip != other.local().ip;
+    return !is_wildcard(address, id.scope()) && !is_wildcard(other.local(), other.scope()) &&
+           address.ip != other.local().ip;
   });
 }
 
@@ -299,7 +321,8 @@ CmId* Cma::listener(uint64_t service_id, const Port& port, const Ip& address, bo
     if (id->local().ip == address) return id;
     bool of_family = id->local().family != CmAddress::Family::kIpv4 || is_mapped_ipv4(address);
     bool of_other = id->local().family == CmAddress::Family::kIpv6 && is_mapped_ipv4(address);
-    if (id->local().wildcard() && of_family && (!of_other || id->takes_both_families())) any = id;
+    bool fits = of_family && (!of_other || id->takes_both_families());
+    if (fits && is_wildcard(id->local(), id->scope())) any = id;
   }
   return any;
 }

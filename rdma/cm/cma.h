@@ -51,7 +51,7 @@ class Cma final : public CmIdHost, public CmAcceptor {
   Result<void> bind(CmId& id, CmAddress& address) override;
   Result<void> listen(CmId& id) override;
   void stop_listening(CmId& id) override;
-  Port* port_at(const Ip& address, const CmScope& scope) override;
+  Port* port_at(const Ip& address, const CmScope& scope) const override;
   CmWay resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) override;
   void search(const CmId& id, uint32_t attempt, const Ip& source, const Ip& destination,
               TimeNs patience) override;
@@ -72,6 +72,8 @@ class Cma final : public CmIdHost, public CmAcceptor {
                               std::span<const uint8_t> private_data) const;
   Port* resolve_group(CmAddress& source, const CmAddress& group, const CmScope& scope);
   CmWay resolve_own(CmAddress& source, CmAddress& destination, const CmScope& scope);
+  bool is_wildcard(const CmAddress& address, const CmScope& scope) const;
+  bool is_on_uplink(const CmAddress& address, const CmScope& scope) const;
   std::optional<Ip> source_at(Port& port, const Ip& destination) const;
   CmWay::Reach reach_of(const Ip& source, const Ip& destination, const CmScope& scope) const;
   void device_left(const Device& device);

@@ -71,8 +71,10 @@ Result<void> CmId::bind(const CmAddress& address) {
   if (address.family == CmAddress::Family::kNone) {
     return Error{EAFNOSUPPORT, "neither IPv4, IPv6 nor IB"};
   }
-  Port* port = address.wildcard() ? nullptr : host_.port_at(address.ip, scope_);
-  if (!port && !address.wildcard()) return Error{ENODEV, "no device has this address"};
+  Port* port = address.any() ? nullptr : host_.port_at(address.ip, scope_);
+  if (!port && !address.any() && !address.loopback()) {
+    return Error{ENODEV, "no device has this address"};
+  }
   CmAddress taken = address;
   if (Result<void> bound = host_.bind(*this, taken); !bound) return bound;
   local_ = taken;

@@ -115,7 +115,7 @@ class CmIdHost {
   virtual Result<void> listen(CmId& id) = 0;
   virtual void stop_listening(CmId& id) = 0;
   // Port of a present device in the scope that has the address; null if there is none.
-  virtual Port* port_at(const Ip& address, const CmScope& scope) = 0;
+  virtual Port* port_at(const Ip& address, const CmScope& scope) const = 0;
   // Port in the scope from which the destination is reached. An unspecified source becomes an
   // address of that port; a loopback destination becomes one of the scope's own.
   virtual CmWay resolve(CmAddress& source, CmAddress& destination, const CmScope& scope) = 0;

@@ -47,11 +47,14 @@ goes_on() {  # ADDRESS COMMAND…
   kill $client
   wait $client || true
 }
-pings() {  # COMMAND…: the far mount's rping answers
-  remote "$ROCEFS" enter -m "$far" -- rping -s -C 3 >"$dir/server" 2>&1 &
-  local server=$!
-  await grep -q state=listen "$far/kernel/debug/rocefs/cm_ids"
-  "$@" rping -c -a 10.9.0.2 -C 3 -v >"$dir/client" 2>&1 || true
+pings() {  # ADDRESS SERVER CLIENT…: the mount SERVER's rping answers the client, which COMMAND… runs
+  local address=$1 server_mount=$2 server
+  local where=(remote)
+  [ "$server_mount" = "$far" ] || where=(command)
+  "${where[@]}" "$ROCEFS" enter -m "$server_mount" -- rping -s -C 3 >"$dir/server" 2>&1 &
+  server=$!
+  await grep -q state=listen "$server_mount/kernel/debug/rocefs/cm_ids"
+  "${@:3}" rping -c -a "$address" -C 3 -v >"$dir/client" 2>&1 || true
   expect 3 "$(grep -c '^ping data' "$dir/client")" "pings"
   wait $server || true
 }
@@ -77,7 +80,7 @@ refused "ADDR_ERROR, error -101" 203.0.113.1 "${outside[@]}"
 ip route add unreachable 203.0.113.7
 refused "ADDR_ERROR, error -113" 203.0.113.7 "${outside[@]}"
 ip neigh flush dev near
-pings "${outside[@]}"
+pings 10.9.0.2 "$far" "${outside[@]}"
 
 test_case "behind an uplink a gateway has to answer, not the address"
 ip route add 10.8.0.0/24 via 10.9.0.2
@@ -88,4 +91,15 @@ timed_out 10.7.0.5 "${outside[@]}"
 test_case "a mount without privilege in the network finds neighbours all the same"
 timed_out 10.9.0.99 "$ROCEFS" enter -m "$bare" --
 ip neigh flush dev near
-pings "$ROCEFS" enter -m "$bare" --
+pings 10.9.0.2 "$far" "$ROCEFS" enter -m "$bare" --
+
+# Without such an uplink a loopback address stands for all devices of the mount.
+test_case "mounts whose uplinks have loopback addresses connect by them"
+mkdir "$dir/left" "$dir/right"
+ip link set lo up
+at_end eval 'fusermount3 -u "$dir/left"; fusermount3 -u "$dir/right"'
+"$ROCEFS" -o uplink=127.77.0.2 "$dir/left" >/dev/null
+"$ROCEFS" -o uplink=127.77.0.3 "$dir/right" >/dev/null
+pings 127.77.0.3 "$dir/right" "$ROCEFS" enter -m "$dir/left" --
+pings 127.77.0.2 "$dir/left" "$ROCEFS" enter -m "$dir/right" --
+pings 127.0.0.1 "$dir/left" "$ROCEFS" enter -m "$dir/left" --
