@@ -25,8 +25,8 @@ class WindowController {
 inline constexpr KnobRow kCfrKnobs[] = {
     {"enable", KnobType::kBool, 0, 1, "0", "", "",
      "as receiver: packets that arrive out of order are answered by CNPs, without ECN in switches; "
-     "as sender: RC requests obey CNPs by a window in octets (READ responses, UC and UD have "
-     "none). EBUSY, and shown as 0, while PCC runs"},
+     "as sender: RC requests obey CNPs by a window in octets, and READ responses by so many octets "
+     "in a usual round trip (UC and UD do not). EBUSY, and shown as 0, while PCC runs"},
     {"ooo_threshold", KnobType::kUint, 1, 8388607, "1", "", "packet",
      "distance from the expected PSN at which an RC packet is answered by a CNP"},
 };

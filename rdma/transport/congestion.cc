@@ -62,7 +62,7 @@ void Congestion::refresh() {
 uint8_t Congestion::paced_data() const {
   if (reaction_ == Reaction::kRp) return kAllData;
   uint8_t requests = paces_ || owner_rate_ > 0 || !reliable_ ? kRequests : 0;
-  return reaction_ == Reaction::kPcc ? requests | kResponses : requests;
+  return acts_by_window() ? requests | kResponses : requests;
 }
 
 // Looks up the register lines. A probe of another queue pair, or of another owner, counts as
@@ -94,7 +94,7 @@ void Congestion::stop() {
 
 // Lets data go that had to wait.
 void Congestion::lift_waits() {
-  paced_ = reaction_ == Reaction::kPcc || paces_;
+  paced_ = acts_by_window();
   set_waits(false);
   meter_.cancel();
   srtt_ns_ = 0;
@@ -286,8 +286,8 @@ void Congestion::note_rtt(uint64_t next, TimeNs now) {
   std::optional<TimeNs> rtt = meter_.acknowledged(next, now);
   if (!rtt) return;
   if (paces_) smooth(*rtt);
-  if (!control_) return;
   qp_.host().registers().note_rtt(*rtt);
+  if (!control_) return;
   std::atomic_ref(signals_->rtt_ns).store(static_cast<uint64_t>(*rtt), std::memory_order_relaxed);
   answered_ = meter_.probe();
   std::atomic_ref(signals_->rtt_probe).store(answered_, std::memory_order_release);

@@ -3,11 +3,11 @@
 // the priority. Data is sent as ECT(0) only while one of them acts.
 //
 // A window limits the requests of a reliable connection, which acknowledgements clock. A rate paces
-// all data: requests and responses to READs, in every service. Data that is not acknowledged
-// (responses to READs, UC, UD) is paced by the owner's window: so many octets in a usual round
-// trip. The owner may set a rate besides, which paces all data. Where pacing is enabled
-// (rdma/cc/pacing.h), a window also paces the requests that it limits, by the round trip that the
-// queue pair measures itself. Core thread.
+// all data: requests and responses to READs, in every service. Responses to READs are not
+// acknowledged: a window, the owner's or CFR's, paces them, so many octets in a usual round trip.
+// The owner's paces UC and UD in the same way. The owner may set a rate besides, which paces all
+// data. Where pacing is enabled (rdma/cc/pacing.h), a window also paces the requests that it
+// limits, by the round trip that the queue pair measures itself. Core thread.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ class Congestion {
     if (uint64_t rate = owner_rate(); rate > 0) return pace_by_owner(rate, packet, now);
     if (owner_rate_ > 0) end_owner_rate();
     bool acknowledged = reliable_ && !response;
-    if (acknowledged ? paces_ : reaction_ == Reaction::kPcc) {
+    if (acknowledged ? paces_ : acts_by_window()) {
       pace_by_window(packet.payload.length, acknowledged, now);
     }
   }
@@ -100,6 +100,7 @@ class Congestion {
  private:
   // Bits of waiting_, by waits().
   static constexpr uint8_t kRequests = 1, kResponses = 2, kAllData = kRequests | kResponses;
+  bool acts_by_window() const { return reaction_ == Reaction::kPcc || reaction_ == Reaction::kCfr; }
   uint8_t paced_data() const;
   Reaction choose() const;
   void find_registers();

@@ -225,6 +225,38 @@ TEST_CASE("CFR: a window of one packet sends messages of any size") {
   }
 }
 
+TEST_CASE("CFR: READ responses leave at the window's octets in a usual round trip") {
+  World world;
+  set_cfr(world.device("mb_1"), {{"enable", "1"}});
+  FlowSpec spec = RunningFlow::spec_of("f", FlowOp::kRead, "mb_0", "mb_1");
+  spec.mtu = 1024;
+  RunningFlow stream(world, spec);
+  auto sent_in = [&](TimeNs duration) {
+    uint64_t before = world.counters("mb_1").port_xmit_packets.get();
+    world.scheduler.run_until(world.scheduler.now() + duration);
+    return world.counters("mb_1").port_xmit_packets.get() - before;
+  };
+  uint64_t unlimited = sent_in(kMillisecond);
+  for (int cut = 0; cut < 7; ++cut) {
+    send_cnp(world, "mb_1", "mb_0");
+    if (cut < 6) world.scheduler.run_until(world.scheduler.now() + 50 * kMicrosecond);
+  }
+  CHECK(stream.window() == kFull / 128);
+  // 4 packets in each 16 us, the usual round trip before one is measured. The time that the link
+  // may catch up was used up by the window before.
+  uint64_t packets = sent_in(48 * kMicrosecond);
+  CHECK(packets >= 11);
+  CHECK(packets <= 13);
+  // Back at the full window: five steps, then a packet a step.
+  world.scheduler.run_until(world.scheduler.now() + (kFull / 1024 + 6) * kStep);
+  CHECK(stream.window() == kFull);
+  CHECK(sent_in(kMillisecond) >= unlimited - 1);
+  stream.flow.stop();
+  CHECK(stream.stats->mismatched.get() == 0);
+  CHECK(world.counters("mb_0").local_ack_timeout_err.get() == 0);
+  CHECK(world.counters("mb_1").rp_cnp_handled.get() == 7);
+}
+
 TEST_CASE("CFR: with loss and no ECN the receiver sends CNPs and the sender's window shrinks") {
   World world;
   for (const char* device : {"mb_0", "mb_1"}) set_cfr(world.device(device), {{"enable", "1"}});
