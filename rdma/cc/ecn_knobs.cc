@@ -54,6 +54,7 @@ void EcnKnobs::apply(std::span<const KnobValue> values) {
   np_.gap = us(number(values, row("roce_np/min_time_between_cnps")));
   np_.processing_delay = static_cast<TimeNs>(number(values, row("roce_np/processing_delay")));
   np_.dscp = static_cast<uint8_t>(number(values, row("roce_np/cnp_dscp")));
+  np_.cnp_priority = static_cast<uint8_t>(number(values, row("roce_np/cnp_802p_prio")));
   uint8_t before = std::exchange(rp_.priorities, mask_from(values, row("roce_rp/enable/0")));
   rp_.clamp = number(values, row("roce_rp/clamp_tgt_rate")) != 0;
   rp_.clamp_timed = number(values, row("roce_rp/clamp_tgt_rate_after_time_inc")) != 0;

@@ -17,7 +17,8 @@ struct NpParameters {
   uint8_t priorities = 0;  // a bit for each priority on which marks are answered
   TimeNs gap = 0;          // minimum between two CNPs of a queue pair
   TimeNs processing_delay = 0;
-  uint8_t dscp = 0;  // DSCP of CNPs
+  uint8_t dscp = 0;  // of CNPs
+  uint8_t cnp_priority = 0;
 };
 
 struct RpParameters {
@@ -57,7 +58,10 @@ inline constexpr KnobRow kEcnKnobs[] = {
     {"roce_np/min_time_between_cnps", KnobType::kUint, 0, 4095, "50", "", "us",
      "N: minimum time between two CNPs of a queue pair, for any cause; less than "
      "roce_rp/dce_tcp_rtt"},
-    {"roce_np/cnp_dscp", KnobType::kUint, 0, 63, "48", "", "", "DSCP of CNPs"},
+    {"roce_np/cnp_dscp", KnobType::kUint, 0, 63, "48", "", "",
+     "DSCP of CNPs, by which switches queue them"},
+    {"roce_np/cnp_802p_prio", KnobType::kUint, 0, 7, "6", "", "",
+     "priority of CNPs in this port: a PAUSE of it stops them. Links carry no VLAN tag with it"},
     {"roce_np/processing_delay", KnobType::kDuration, 0, 10'000'000, "0", "", "s",
      "delay from a marked packet to its CNP; a queue pair has one pending CNP at most"},
     {"roce_rp/enable/0", KnobType::kBool, 0, 1, "0", "", "", kRpEnableDoc},

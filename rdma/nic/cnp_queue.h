@@ -22,8 +22,6 @@ class CnpQueue {
   void notify(Qp& qp, CnpCause cause, CnpAddress address, TimeNs now);
   // True if pull() has a packet.
   bool ready() const { return !due_.empty(); }
-  // Packet that pull() gives, to read its priority.
-  const Packet* front() const { return due_.front(); }
   // Takes the next packet to transmit, which counts as sent; null if none is due.
   PacketPtr pull(TimeNs now);
   // Drops all that has not been transmitted.

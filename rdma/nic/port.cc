@@ -150,7 +150,7 @@ void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
 
 PacketPtr Port::next_packet(TimeNs now) {
   auto open = static_cast<uint8_t>(~egress_->paused());
-  bool cnp_may_go = cnps_.ready() && (open >> priority_of(*cnps_.front()) & 1);
+  bool cnp_may_go = cnps_.ready() && (open >> ecn_.np().cnp_priority & 1);
   if (cnp_may_go) return cnps_.pull(now);
   if (gsi_.ready() && (open >> priority_of(*gsi_.front()) & 1)) return gsi_.pull();
   while (auto among = static_cast<uint8_t>(acknowledges_.ready & open)) {

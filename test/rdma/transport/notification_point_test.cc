@@ -149,6 +149,27 @@ TEST_CASE("NP: a CNP goes to the sender of the marked packet, for every service"
   }
 }
 
+TEST_CASE("NP: a PAUSE of the CNPs' priority stops them, whatever their DSCP") {
+  for (bool paused : {true, false}) {
+    Pair pair;
+    set_ecn(pair.link.far_device.port(),
+            {{"roce_np/cnp_dscp", "0"}, {"roce_np/cnp_802p_prio", paused ? "5" : "4"}});
+    Meddler marker(pair.world, pair.world.link("sw_0-mb_1"), 1, {});
+    marker.script = [](const wire::Parsed&, Packet& packet) {
+      mark(packet);
+      return false;
+    };
+    Link& from_switch = pair.world.link("sw_0-mb_1");
+    from_switch.send_pause(5, true);
+    pair.link.post(pair.link.write(1, 0, 100));
+    pair.world.scheduler.run_until(pair.world.scheduler.now() + kMillisecond);
+    CHECK(pair.far().np_cnp_sent.get() == !paused);
+    from_switch.send_pause(5, false);
+    pair.world.scheduler.run_until(pair.world.scheduler.now() + kMillisecond);
+    CHECK(pair.far().np_cnp_sent.get() == 1);
+  }
+}
+
 TEST_CASE("NP: marked answers are counted, and get no CNP") {
   Pair pair;
   Meddler marker(pair.world, pair.world.link("sw_0-mb_0"), 1, {});
