@@ -183,6 +183,9 @@ void Client::request(const rocefs_request& request, Attachment attachment, Reply
   if (device_) {
     if (request.op == ROCEFS_OP_REG_MR) return reg_mr(request.u.reg_mr, std::move(reply));
     if (request.op == ROCEFS_OP_REREG_MR) return rereg_mr(request.u.rereg_mr, std::move(reply));
+    if (request.op == ROCEFS_OP_CREATE_CHANNEL) {
+      return create_channel(request.u.channel, attachment.socket, std::move(reply));
+    }
     done = execute(request, attachment, answer);
   }
   if (!done) {
@@ -269,8 +272,6 @@ Result<void> Client::execute(const rocefs_request& request, Attachment& attachme
       return attach_multicast(request.u.multicast);
     case ROCEFS_OP_DETACH_MCAST:
       return detach_multicast(request.u.multicast);
-    case ROCEFS_OP_CREATE_CHANNEL:
-      return create_channel(request.u.channel, attachment.socket);
     case ROCEFS_OP_PUT_BACK_EVENT:
       return put_back(request.u.put_back);
   }
@@ -327,15 +328,31 @@ Result<void> Client::destroy_cq(uint32_t handle, Attachment& attachment, rocefs_
   return {};
 }
 
-Result<void> Client::create_channel(uint64_t name, uint32_t socket) {
-  if (socket == 0 || name == 0) return Error{EINVAL, "a channel needs a socket and a name"};
-  if (channels_.size() == kMaxChannels) {
-    std::erase_if(channels_, [&](const auto& at) { return !process_->has_socket(at.second); });
-    if (channels_.size() == kMaxChannels) return Error{ENOMEM, "too many completion channels"};
+// At the limit, channels that the program has closed are forgotten first. The copy thread learns of
+// them when it adopts the socket of this one, which it has done when it runs the task.
+void Client::create_channel(uint64_t name, uint32_t socket, Reply reply) {
+  if (channels_.size() < kMaxChannels) return add_channel(name, socket, reply);
+  process_->run([alive = std::weak_ptr(alive_), this, name, socket,
+                 reply = std::move(reply)]() mutable -> Task {
+    return [alive = std::move(alive), this, name, socket, reply = std::move(reply)]() mutable {
+      if (alive.expired()) return;
+      std::erase_if(channels_, [&](const auto& at) { return !process_->has_socket(at.second); });
+      add_channel(name, socket, reply);
+    };
+  });
+}
+
+void Client::add_channel(uint64_t name, uint32_t socket, Reply& reply) {
+  Result<void> fits;
+  if (socket == 0 || name == 0) fits = Error{EINVAL, "a channel needs a socket and a name"};
+  if (channels_.size() == kMaxChannels) fits = Error{ENOMEM, "too many completion channels"};
+  if (!fits) {
+    if (socket != 0) process_->close_socket(socket);
+    return reply(refusal(fits.error()));
   }
   auto [at, fresh] = channels_.try_emplace(name, socket);
   if (!fresh) process_->close_socket(std::exchange(at->second, socket));
-  return {};
+  reply({});
 }
 
 Result<void> Client::put_back(const rocefs_put_back& event) {

@@ -270,7 +270,8 @@ class Client final : public DeviceClient {
   Result<void> modify_srq(const rocefs_srq_attr& wanted);
   Result<void> query_srq(uint32_t handle, rocefs_answer& answer);
   Result<void> destroy_srq(uint32_t handle, Attachment& attachment, rocefs_answer& answer);
-  Result<void> create_channel(uint64_t name, uint32_t socket);
+  void create_channel(uint64_t name, uint32_t socket, Reply reply);
+  void add_channel(uint64_t name, uint32_t socket, Reply& reply);
   Result<void> put_back(const rocefs_put_back& event);
   Result<void> create_qp(const rocefs_create_qp& wanted, Attachment& attachment,
                          rocefs_answer& answer);

@@ -241,6 +241,31 @@ TEST_CASE("hostile: the number of channels is limited") {
   CHECK(descriptors_are_back(rig, before));
 }
 
+// fi_cq_test of libfabric found the new one refused: the engine had not noticed the closed ones
+// yet.
+TEST_CASE("client: as soon as channels are closed there is room for others") {
+  ServerRig rig;
+  TestClient client(rig);
+  REQUIRE(client.open() == 0);
+  rocefs_request request{};
+  request.op = ROCEFS_OP_CREATE_CHANNEL;
+  auto create = [&](std::vector<Fd>& ours) {
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    ours.emplace_back(ends[0]);
+    Fd theirs(ends[1]);
+    ++request.u.channel;
+    return client.ask(request, theirs.get()).said.error;
+  };
+  for (int turn = 0; turn < 20; ++turn) {
+    INFO("turn " << turn);
+    std::vector<Fd> ours;
+    while (ours.size() < 1024) REQUIRE(create(ours) == 0);
+    ours.clear();
+    REQUIRE(create(ours) == 0);
+  }
+}
+
 // fi_cq_test of libfabric asks 32,768 times. Refused clients have been dropped, because they asked
 // faster than the descriptors were closed.
 TEST_CASE("client: asking for channels in spite of refusals is answered each time") {
