@@ -1,10 +1,13 @@
 #include "tools/rocefs/sim/report_data.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
+#include "core/base/result.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "tools/picture/recording.h"
@@ -50,13 +53,16 @@ SummaryJson curve_json(const Curve& points) {
   return json;
 }
 
-// Content of a recording; nothing if the file is not there, or too large.
-std::optional<std::string> recording_text(const std::string& path) {
+// Content of a recording; EFBIG if it is too large for a report.
+Result<std::string> recording_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file || file.tellg() > static_cast<std::streamoff>(kMaxRecordingFile)) return std::nullopt;
+  if (!file) return Error{errno, std::strerror(errno)};
+  if (file.tellg() > static_cast<std::streamoff>(kMaxRecordingFile)) return Error{EFBIG, ""};
   std::string text(static_cast<size_t>(file.tellg()), '\0');
-  file.seekg(0).read(text.data(), static_cast<std::streamsize>(text.size()));
-  return file ? std::optional(std::move(text)) : std::nullopt;
+  if (!file.seekg(0).read(text.data(), static_cast<std::streamsize>(text.size()))) {
+    return Error{EIO, "cannot be read"};
+  }
+  return text;
 }
 
 // Share of flows of all runs together, each run counting the same.
@@ -130,9 +136,11 @@ class Data {
     size_t left = input_.recordings.size(), room = kAllRecordings;
     for (const ReportRecording& one : input_.recordings) {
       const size_t share = room / left--;
-      std::optional<std::string> text = recording_text(one.path);
+      Result<std::string> text = recording_text(one.path);
       if (!text) {
-        notes_.push_back(too_large(one));
+        notes_.push_back(text.error().code == EFBIG
+                             ? too_large(one)
+                             : fmt::format("{}: {}.", escaped(one.name), text.error().reason));
         continue;
       }
       std::optional<Recording> recording = Recording::parse(*text);
