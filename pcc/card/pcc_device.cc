@@ -219,6 +219,12 @@ void PccDevice::set_trace_calls(bool on) {
       .store(on ? 1 : 0, std::memory_order_relaxed);
 }
 
+uint32_t PccDevice::slow_calls() const {
+  if (!control_) return 0;
+  return std::atomic_ref(control_->at<rocefs_control_page>(0)->slow_calls)
+      .load(std::memory_order_relaxed);
+}
+
 void PccDevice::settle(Answer<void> answer) {
   orders_.add([](TurnPtr turn) { turn->done({}); }, std::move(answer));
 }

@@ -80,6 +80,8 @@ class PccDevice final : public PccBackend::Listener {
   }
   // Control page of the current or last owner; null before the first.
   const std::shared_ptr<SharedMemory>& last_control() const { return control_; }
+  // Calls of algorithms in that page that took too long, as the card has counted them.
+  uint32_t slow_calls() const;
   // Sets the callback for changes of algorithms() or applied().
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
   // Sets the callback for changes of active().

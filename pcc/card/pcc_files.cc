@@ -218,6 +218,12 @@ void PccFiles::add_settings() {
           if (!page) return std::string("0");
           return std::to_string(load_announced(page->at<rocefs_control_page>(0)->events_lost));
         });
+  value("slow_calls",
+        "calls of the algorithm that took longer than 100 ms, since PCC became active last; a call "
+        "of 1 s ends PCC. Calls in programs are not watched",
+        [&device = parts_.device]() -> Result<std::string> {
+          return std::to_string(device.slow_calls());
+        });
   value("owner", "the program that has claimed the windows and its process, NAME (pid PID); none",
         [this]() -> Result<std::string> {
           const std::string owner = program();
@@ -315,7 +321,8 @@ std::string PccFiles::program() const {
 
 std::string PccFiles::status() const {
   const PccDevice& device = parts_.device;
-  PccStatus status{device.name(), {}, device.applied(), 1, program(), device.last_error()};
+  PccStatus status{device.name(),      {}, device.applied(), 1, program(), device.slow_calls(),
+                   device.last_error()};
   // The algorithm that is applied waits for a start; names of a program's are not known here.
   if (device.state() == PccState::kProgramActive) status.algorithm = nullptr;
   status.pollers = device.control() ? device.pollers() : setting(kThreads);

@@ -31,6 +31,7 @@ std::string status_text(const PccStatus& status) {
     for (const auto& [name, value] : parameters) text += fmt::format("  {}: {}\n", name, value);
   }
   if (!status.owner.empty()) text += fmt::format("Owner: {}\n", status.owner);
+  if (status.slow_calls > 0) text += fmt::format("Slow calls: {}\n", status.slow_calls);
   if (!status.last_error.empty()) text += fmt::format("Last error: {}\n", status.last_error);
   return text;
 }

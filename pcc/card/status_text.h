@@ -14,7 +14,8 @@ struct PccStatus {
   std::vector<QpReading> qps;
   const PccAlgorithmInfo* algorithm = nullptr;  // null: none applied
   unsigned pollers = 1;
-  std::string owner;       // program that sets the windows; empty: none
+  std::string owner;  // program that sets the windows; empty: none
+  uint32_t slow_calls = 0;
   std::string last_error;  // empty: none
 };
 

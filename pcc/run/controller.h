@@ -99,6 +99,8 @@ class PccController {
     std::string algorithm;
   };
   Call current_call(unsigned poller) const;
+  // Counts a call in the run's page as slow, if it has not returned yet. Any thread.
+  void note_slow_call(unsigned poller, uint64_t number);
   // Totals of all pollers, earlier runs included.
   PccStatistics statistics() const;
   // Reason why the run is stopped: an algorithm wrote past its parameters. Empty if none.

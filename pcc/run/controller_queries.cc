@@ -74,6 +74,12 @@ PccController::Call PccController::current_call(unsigned poller) const {
   return {current.number, current.qpn, state_->names[current.slot]};
 }
 
+void PccController::note_slow_call(unsigned poller, uint64_t number) {
+  std::lock_guard view(state_->view);
+  if (poller >= state_->pollers.size()) return;
+  if (state_->pollers[poller]->current().number == number) state_->run->note_slow_call();
+}
+
 PccStatistics PccController::statistics() const {
   std::lock_guard view(state_->view);
   PccStatistics total = state_->earlier;

@@ -58,6 +58,10 @@ class PccRun {
     dropped_.fetch_add(1, std::memory_order_relaxed);
     show_lost();
   }
+  // Any thread. A call of an algorithm that takes too long.
+  void note_slow_call() {
+    store_word(control.slow_calls, slow_.fetch_add(1, std::memory_order_relaxed) + 1);
+  }
   uint64_t events_lost() const {
     return overwritten_.load(std::memory_order_relaxed) + dropped_.load(std::memory_order_relaxed);
   }
@@ -91,6 +95,7 @@ class PccRun {
   }
 
   std::atomic<uint64_t> overwritten_{0}, dropped_{0};
+  std::atomic<uint32_t> slow_{0};
   std::array<std::atomic<uint8_t>, MANGO_PCC_MAX_SLOTS> warned_{};
   std::atomic<bool> damaged_{false};
   mutable std::mutex damage_lock_;

@@ -175,6 +175,7 @@ union rocefs_call_entry {
 struct rocefs_control_page {
   uint32_t version;
   uint32_t events_lost; /* overwritten before the owner read them */
+  uint32_t slow_calls;  /* of an algorithm that took longer than 100 ms; counted by the card only */
   /* Number of entries written so far; entry N is trace[N % ROCEFS_TRACE_ENTRIES]. */
   uint64_t traced __attribute__((aligned(64)));
   struct rocefs_qp_control qps[ROCEFS_MAX_QPS];

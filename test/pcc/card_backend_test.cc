@@ -10,6 +10,7 @@
 
 #include "pcc/algorithms/built_ins.h"
 #include "test/pcc/card_rig.h"
+#include "tools/mango-pccd/slow_call_log.h"
 
 using namespace rocefs;
 using namespace rocefs::test;
@@ -242,17 +243,39 @@ TEST_CASE("card: an algorithm that loops is ended in lockstep too") {
   CHECK_THAT(card.death(), Contains("loops has not returned for 1 s"));
 }
 
-TEST_CASE("card: a slow algorithm is reported once, and goes on") {
+TEST_CASE("card: slow calls are counted, and reported once until the algorithm is applied again") {
+  const std::string line = "1 algorithm slow takes longer than 100 ms on QP 20";
   PluginFolder directory({"slow"});
   Card card;
   Pages pages;
   pages.activate(kQpn);
+  auto counted = [&](uint32_t calls) {
+    auto* page = pages.control->at<rocefs_control_page>(0);
+    return soon([&] { return __atomic_load_n(&page->slow_calls, __ATOMIC_RELAXED) >= calls; });
+  };
   REQUIRE(card.load(directory));
   REQUIRE(card.apply(kFirstPlugin));
   REQUIRE(card.start(pages));
-  CHECK(card.logged("1 algorithm slow takes longer than 100 ms on QP 20"));
+  CHECK(card.logged(line));
+  CHECK(counted(3));
+  CHECK(card.lines_with(line) == 1);
+  REQUIRE(card.apply(kFirstPlugin));
+  CHECK(card.logged(line, 2));
   CHECK(card.stop());
   CHECK_FALSE(card.has_died());
+}
+
+TEST_CASE("card: a slow algorithm is reported again after a minute") {
+  SlowCallLog log;
+  const TimeNs first = 100 * kSecond;
+  CHECK(log.admit("a", first));
+  CHECK(log.admit("b", first + kSecond));
+  CHECK_FALSE(log.admit("a", first + 59 * kSecond));
+  CHECK(log.admit("a", first + 60 * kSecond));
+  CHECK_FALSE(log.admit("b", first + 60 * kSecond));
+  CHECK_FALSE(log.admit("a", first + 61 * kSecond));
+  log.forget();
+  CHECK(log.admit("a", first + 61 * kSecond));
 }
 
 TEST_CASE("card: frequent log lines of an algorithm are partly suppressed") {

@@ -152,11 +152,15 @@ class Card final : public PccBackend::Listener {
     std::lock_guard lock(mutex_);
     return !death_.empty();
   }
-  // True if a line with this text is logged within half a minute.
-  bool logged(const std::string& text) {
+  // True if so many lines with this text are logged within half a minute.
+  bool logged(const std::string& text, size_t lines = 1) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(30),
-                             [&] { return log_.find(text) != log_.npos; });
+                             [&] { return occurrences(text) >= lines; });
+  }
+  size_t lines_with(const std::string& text) {
+    std::lock_guard lock(mutex_);
+    return occurrences(text);
   }
 
   void pcc_log(LogLevel level, std::string_view line) override {
@@ -174,6 +178,12 @@ class Card final : public PccBackend::Listener {
   std::unique_ptr<CardBackend> backend;
 
  private:
+  size_t occurrences(const std::string& text) const {
+    size_t count = 0;
+    for (size_t at = log_.find(text); at != log_.npos; at = log_.find(text, at + 1)) ++count;
+    return count;
+  }
+
   std::thread control_;
   std::mutex mutex_;
   std::condition_variable changed_;

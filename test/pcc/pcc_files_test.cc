@@ -210,6 +210,11 @@ TEST_CASE("pcc files: the status has the format of the reference") {
             "Parameters:\n"
             "  alpha: 100\n"
             "  beta: 0.5");
+  CHECK(cards.read("slow_calls") == "0");
+  cards.card().control->at<rocefs_control_page>(0)->slow_calls = 7;
+  CHECK(cards.read("slow_calls") == "7");
+  CHECK(cards.read("status").ends_with("\n  beta: 0.5\nSlow calls: 7"));
+  cards.card().control->at<rocefs_control_page>(0)->slow_calls = 0;
   REQUIRE(cards.store("algo", "dcqcn") == "ok");
   CHECK(
       cards.read("status").ends_with("Parameters:\n  g: 0.0625\n  max_window: 524288\n  wai: 80"));

@@ -99,6 +99,7 @@ Result<void> add_status(Session& session, const std::string& name) {
   row["parameters"] = std::move(parameters);
   row["qps"] = std::move(qps);
   row["owner"] = owner_of(files).json();
+  row["slow_calls"] = files.number("pcc/slow_calls");
   row["last_error"] = last_error(files.text("pcc/status"));
   row["hints"] = hints(tree, name, *active);
   session.add(std::move(row));
@@ -158,9 +159,11 @@ std::vector<Command> status_commands() {
       CommandOf<DeviceOptions>{
           .path = "rdma pcc status",
           .summary = "Show algorithm, parameters and queue pairs",
-          .manual = "Without a device: all that are active or that a program has claimed, then a "
-                    "table of all devices. Where probes for round trips timed out they are counted "
-                    "by queue pair.",
+          .manual =
+              "Without a device: all that are active or that a program has claimed, then a "
+              "table of all devices. Where probes for round trips timed out they are counted "
+              "by queue pair. Calls of the algorithm that took longer than 100 ms are counted "
+              "together.",
           .examples = {"rdma pcc status", "rdma pcc status mb_0", "--json rdma pcc status"},
           .arguments = {{&DeviceOptions::device,
                          {.name = "device",

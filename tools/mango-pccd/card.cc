@@ -71,6 +71,7 @@ CardAnswer Card::obey(const CardOrder& order, const Fd& signals, const Fd& contr
 Card::What Card::act(const CardOrder::Load& load) {
   Result<PccLoaded> loaded = plugins_.load(load.directory, load.force);
   if (!loaded) return loaded.error();
+  watchdog_.expect_change();
   return std::move(*loaded);
 }
 
@@ -88,6 +89,7 @@ Card::What Card::act(const CardOrder::Apply& apply) {
     return errorf(ENOENT, "QP {} is not active", *apply.qpn);
   }
   if (status != MANGO_STATUS_OK) return error_of(status, "apply");
+  watchdog_.expect_change();
   return CardAnswer::Done{};
 }
 
@@ -106,6 +108,7 @@ Card::What Card::start(const CardOrder::Start& start, const Fd& signals, const F
     return error_of(status, "start");
   }
   watchdog_.set_pollers(pollers);
+  watchdog_.expect_change();
   if (start.pollers == 0) return CardAnswer::Done{};
   try {
     threads_ = std::make_unique<PollerThreads>(controller_, *pages_.signals(), pollers,

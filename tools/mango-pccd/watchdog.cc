@@ -5,13 +5,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "core/base/clock.h"
 #include "core/process/process_status.h"
 #include "tools/mango-pccd/last_words.h"
 
 namespace rocefs {
 
-Watchdog::Watchdog(const PccController& controller, std::function<void(std::string_view)> log)
+Watchdog::Watchdog(PccController& controller, std::function<void(std::string_view)> log)
     : controller_(controller),
       log_(std::move(log)),
       event_(::eventfd(0, EFD_CLOEXEC)),
@@ -76,6 +78,9 @@ void Watchdog::look(TimeNs now) {
 }
 
 void Watchdog::look_at_calls(TimeNs now) {
+  if (unsigned changes = changes_; changes != std::exchange(seen_changes_, changes)) {
+    slow_calls_.forget();
+  }
   unsigned pollers = pollers_;
   for (unsigned i = 0; i < pollers; ++i) {
     PccController::Call call = controller_.current_call(i);
@@ -94,7 +99,9 @@ void Watchdog::look_at_calls(TimeNs now) {
       end_because(fmt::format("algorithm {} has not returned for {} s on QP {}", call.algorithm,
                               kMaxCall / kSecond, call.qpn));
     }
-    if (taken < kSlowCall || !told_slow_.insert(call.algorithm).second) continue;
+    if (taken < kSlowCall || std::exchange(seen.slow, true)) continue;
+    controller_.note_slow_call(i, call.number);
+    if (!slow_calls_.admit(call.algorithm, now)) continue;
     log_(fmt::format("algorithm {} takes longer than {} ms on QP {}", call.algorithm,
                      kSlowCall / kMillisecond, call.qpn));
   }

@@ -7,7 +7,6 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -16,6 +15,7 @@
 #include "core/base/fd.h"
 #include "core/base/time.h"
 #include "pcc/run/controller.h"
+#include "tools/mango-pccd/slow_call_log.h"
 
 namespace rocefs {
 
@@ -28,7 +28,7 @@ class Watchdog {
   static constexpr TimeNs kMaxLoad = 3 * kSecond;
 
   // `log` is called on the watchdog's thread.
-  Watchdog(const PccController& controller, std::function<void(std::string_view)> log);
+  Watchdog(PccController& controller, std::function<void(std::string_view)> log);
 
   // Scope of supervision. Any thread.
   class Watch {
@@ -46,6 +46,8 @@ class Watchdog {
   // Whether it waits while a debugger is attached. A plugin can trace its own process, so not
   // unless somebody wants to debug.
   void set_debug(bool on) { debug_ = on; }
+  // Another run or algorithm begins: its first slow call is logged, whatever was logged before.
+  void expect_change() { ++changes_; }
   // File being loaded; empty: none.
   void set_loading(const std::string& file);
 
@@ -54,6 +56,7 @@ class Watchdog {
   struct Seen {
     uint64_t number = 0;
     TimeNs since = 0;
+    bool slow = false;
   };
 
   void begin();
@@ -64,13 +67,14 @@ class Watchdog {
   void look_at_loading(TimeNs now);
   bool is_debugged();
 
-  const PccController& controller_;
+  PccController& controller_;
   const std::function<void(std::string_view)> log_;
   Fd event_;
   std::atomic<int> busy_{0};
   std::atomic<bool> asleep_{false};
   std::atomic<unsigned> pollers_{1};
   std::atomic<bool> debug_{false};
+  std::atomic<unsigned> changes_{0};
   std::mutex mutex_;  // guards the next two
   std::string loading_;
   uint64_t loads_ = 0;
@@ -80,7 +84,8 @@ class Watchdog {
   TimeNs last_look_ = 0;
   std::vector<Seen> calls_;
   Seen load_;
-  std::set<std::string> told_slow_;
+  SlowCallLog slow_calls_;
+  unsigned seen_changes_ = 0;
   bool told_debugged_ = false;
   std::thread thread_;
 };

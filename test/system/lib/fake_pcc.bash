@@ -16,7 +16,7 @@ fake_tree() {
     ln -s "../../../$pci" "$name/infiniband/mb_$index/device"
     fake_files "$name/infiniband/mb_$index/pcc" mode=soc mode_active=soc algos="aimd dcqcn rttvegas" \
       algo=none state=inactive num_threads=1 interval_us=60 update= load= unload= \
-      plugin_dir="$dir/plugins$index" owner=none status= rpc= \
+      plugin_dir="$dir/plugins$index" owner=none slow_calls=0 status= rpc= \
       snapshot=qp,window,cnp,ctrl_count,rtt_ns,rtt_timeouts,rate,pid,comm,algo
     fake_files "$tree/class/net/mango_mgmt$index" host_ip="192.168.$((index + 1))0.1" \
       soc_ip="192.168.$((index + 1))0.2" subnet=24
