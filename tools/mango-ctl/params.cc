@@ -142,6 +142,7 @@ void list_parameters(Session& session, const ListOptions& options) {
     const NicTree& tree = session.tree();
     Result<std::string> applied = tree.value(device_file(name, "pcc/algo"));
     if (!applied) return applied.error();
+    if (*applied == "none") return errorf(EINVAL, "no algorithm is applied to {}", name);
     if (*applied != algorithm) {
       return errorf(EINVAL, "{} is not applied to {}, but {}", algorithm, name, *applied);
     }
