@@ -89,8 +89,8 @@ void debug_card(Session& session, const DeviceOptions& options) {
     Result<std::string> pid = session.tree().value(device_file(name, "pcc/card_pid"));
     if (!pid) return pid.error();
     if (*pid == "0") {
-      return Error{ESRCH,
-                   "mango-pccd does not run: it does once a plugin is loaded, or PCC started"};
+      return wrong_state(
+          "mango-pccd does not run: it does once a plugin is loaded, or PCC started");
     }
     Result<void> allowed = session.tree().store(device_file(name, "pcc/debug"), "1");
     if (!allowed) return allowed;

@@ -121,7 +121,7 @@ void update_active(Session& session, const std::string& algorithm, const std::st
     return session.tree().store(device_file(name, "pcc/update"), order);
   });
   if (!matched && !session.failed()) {
-    session.fail(errorf(ENOENT, "no active device runs {}", algorithm));
+    session.fail(wrong_state(fmt::format("no active device runs {}", algorithm)));
   }
 }
 
@@ -131,8 +131,14 @@ void update_parameters(Session& session, const UpdateOptions& options) {
   std::string order = options.algorithm;
   for (const Parameter& one : *parameters) order += fmt::format(" {}={}", one.name, one.value);
   if (options.device == "all") return update_active(session, options.algorithm, order);
-  session.each_device(options.device, [&](const std::string& name) {
-    return session.tree().store(device_file(name, "pcc/update"), order);
+  session.each_device(options.device, [&](const std::string& name) -> Result<void> {
+    Result<void> done = session.tree().store(device_file(name, "pcc/update"), order);
+    // The file's EINVAL is that of any value which it does not take.
+    if (!done && done.error().code == EINVAL &&
+        applied_to(session.tree(), name) != options.algorithm) {
+      return wrong_state(done.error().reason);
+    }
+    return done;
   });
 }
 
@@ -142,9 +148,11 @@ void list_parameters(Session& session, const ListOptions& options) {
     const NicTree& tree = session.tree();
     Result<std::string> applied = tree.value(device_file(name, "pcc/algo"));
     if (!applied) return applied.error();
-    if (*applied == "none") return errorf(EINVAL, "no algorithm is applied to {}", name);
     if (*applied != algorithm) {
-      return errorf(EINVAL, "{} is not applied to {}, but {}", algorithm, name, *applied);
+      if (Result<void> loaded = must_be_loaded(tree, name, algorithm); !loaded) return loaded;
+      return wrong_state(*applied == "none" ? fmt::format("no algorithm is applied to {}", name)
+                                            : fmt::format("{} is not applied to {}, but {}",
+                                                          algorithm, name, *applied));
     }
     // Directory order is the order of registration.
     std::string directory = device_file(name, "pcc/params");

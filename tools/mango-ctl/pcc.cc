@@ -16,6 +16,21 @@ Result<bool> pcc_is_active(const NicTree& tree, const std::string& device) {
   return *state == "active";
 }
 
+Result<void> must_be_loaded(const NicTree& tree, const std::string& device,
+                            const std::string& algorithm) {
+  Result<std::string> names = tree.value(device_file(device, "pcc/algos"));
+  if (!names) return names.error();
+  for (std::string_view name : split(*names, " \t\n")) {
+    if (name == algorithm) return {};
+  }
+  return errorf(ENOENT, "no algorithm '{}' is loaded: {}", algorithm, *names);
+}
+
+std::string applied_to(const NicTree& tree, const std::string& device) {
+  Result<std::string> name = tree.value(device_file(device, "pcc/algo"));
+  return name ? *name : "";
+}
+
 namespace {
 
 constexpr std::pair<std::string_view, std::string QpFiles::*> kSnapshotColumns[] = {

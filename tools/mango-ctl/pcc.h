@@ -11,6 +11,11 @@ namespace rocefs {
 inline constexpr const char* kNoWindow = "4294967295";
 
 Result<bool> pcc_is_active(const NicTree& tree, const std::string& device);
+// ENOENT with the names of those that are, if the device has no such algorithm.
+Result<void> must_be_loaded(const NicTree& tree, const std::string& device,
+                            const std::string& algorithm);
+// Name of the applied algorithm, `none`, or empty if it cannot be read.
+std::string applied_to(const NicTree& tree, const std::string& device);
 // Program that has claimed a device's windows, by the text of pcc/owner.
 struct PccOwner {
   std::string text;  // NAME (pid PID); empty if none has

@@ -1,7 +1,6 @@
 // rdma pcc apply, start and stop: the algorithm of a device, and its runs.
 #include <cerrno>
 
-#include "core/base/text.h"
 #include "tools/mango-ctl/commands.h"
 #include "tools/mango-ctl/pcc.h"
 
@@ -12,20 +11,10 @@ struct ApplyOptions {
   std::string device, algorithm;
 };
 
-Result<void> must_be_loaded(const NicTree& tree, const std::string& device,
-                            const std::string& algorithm) {
-  Result<std::string> names = tree.value(device_file(device, "pcc/algos"));
-  if (!names) return names.error();
-  if (algorithm == "none") return {};
-  for (std::string_view name : split(*names, " \t\n")) {
-    if (name == algorithm) return {};
-  }
-  return errorf(ENOENT, "no algorithm '{}' is loaded: {}", algorithm, *names);
-}
-
 // Stores nothing unless every device has the algorithm.
 void apply_algorithm(Session& session, const ApplyOptions& options) {
   session.each_device(options.device, [&](const std::string& name) {
+    if (options.algorithm == "none") return Result<void>();
     return must_be_loaded(session.tree(), name, options.algorithm);
   });
   if (session.failed()) return;
@@ -60,6 +49,10 @@ Result<void> start_one(Session& session, const std::string& name, const StartOpt
   if (!done) return done;
   done = tree.store(device_file(name, "pcc/state"), "start");
   if (!done && !before.empty()) (void)!tree.store_together(before);
+  // The file's EINVAL is that of any word which it does not take.
+  if (!done && done.error().code == EINVAL && applied_to(tree, name) == "none") {
+    return wrong_state(done.error().reason);
+  }
   return done;
 }
 

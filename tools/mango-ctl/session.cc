@@ -25,6 +25,10 @@ ExitStatus exit_status(const Error& error) {
   }
 }
 
+Error wrong_state(std::string reason) {
+  return {EBUSY, std::move(reason)};
+}
+
 void complain(std::string_view text) {
   std::string line(text);
   while (line.ends_with('\n')) line.pop_back();

@@ -23,6 +23,8 @@ enum ExitStatus : int {
   kWrongState = 4,
 };
 ExitStatus exit_status(const Error& error);
+// Error with the status kWrongState, whatever errno the file has for it.
+Error wrong_state(std::string reason);
 // Prints `mango-ctl: error: TEXT` on stderr, in one line.
 void complain(std::string_view text);
 
