@@ -32,8 +32,10 @@ void list_algorithms(Session& session, const DeviceOptions& options) {
   });
 }
 
-// Loads plugins; the reasons of refusals stand in the file that starts a load.
-Result<void> load_one(Session& session, const std::string& name, bool force) {
+// Loads plugins; the reasons of refusals stand in the file that starts a load. The last one is the
+// result, those before it are reported here, behind `prefix`.
+Result<void> load_one(Session& session, const std::string& name, bool force,
+                      const std::string& prefix) {
   std::string path = device_file(name, "pcc/load");
   Result<void> done = session.tree().store(path, force ? "force" : "1");
   if (done || done.error().code != ENOEXEC) return done;
@@ -42,7 +44,7 @@ Result<void> load_one(Session& session, const std::string& name, bool force) {
   std::string reason;
   for (std::string_view line : split(*lines, "\n")) {
     if (line.find(": refused: ") == line.npos) continue;
-    if (!reason.empty()) session.fail(Error{ENOEXEC, std::move(reason)});
+    if (!reason.empty()) session.fail(Error{ENOEXEC, prefix + reason});
     reason = line;
   }
   if (reason.empty()) return done;
@@ -103,7 +105,7 @@ struct LoadOptions {
 
 void load_plugins(Session& session, const LoadOptions& options) {
   session.each_device(options.device, [&](const std::string& name) {
-    return load_one(session, name, options.force);
+    return load_one(session, name, options.force, options.device == "all" ? name + ": " : "");
   });
 }
 
