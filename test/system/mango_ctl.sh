@@ -189,7 +189,7 @@ mango-ctl rdma pcc update-params mb_0 dcqcn --params_json "$dir/dcqcn_params.jso
 expect "dcqcn wai=80 g=0.0625 max_fast_steps=3 threshold=10" "$(cat "$pcc/update")" "the update"
 echo '{"a": true, "b": false, "c": 1e-7, "d": -3, "e": 18446744073709551615, "f": 0.10}' >"$dir/all.json"
 mango-ctl rdma pcc update-params mb_0 dcqcn --params-json "$dir/all.json"
-expect "dcqcn a=1 b=0 c=1e-7 d=-3 e=18446744073709551615 f=0.10" "$(cat "$pcc/update")" "numbers as they are written"
+expect "dcqcn a=true b=false c=1e-7 d=-3 e=18446744073709551615 f=0.10" "$(cat "$pcc/update")" "numbers as they are written"
 echo >"$pcc/update"
 mango-ctl mgmt net config mango_mgmt0 --host-ip 10.0.0.1 --soc-ip 10.0.0.2 --subnet 30
 expect "class/net/mango_mgmt0/host_ip=10.0.0.1 class/net/mango_mgmt0/soc_ip=10.0.0.2 class/net/mango_mgmt0/subnet=30" \

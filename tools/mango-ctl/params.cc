@@ -14,14 +14,15 @@ struct Parameter {
   std::string name, value;
 };
 
-// One flat object of numbers and booleans. Numbers keep their text.
+// One flat object of numbers and booleans. Numbers keep their text; a boolean is a word, which the
+// daemon takes for a boolean parameter alone.
 class FlatObject : public nlohmann::json_sax<Json> {
  public:
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::string& why() const { return why_; }
 
   bool null() override { return refuse("null"); }
-  bool boolean(bool value) override { return take(value ? "1" : "0"); }
+  bool boolean(bool value) override { return take(value ? "true" : "false"); }
   bool number_integer(number_integer_t value) override { return take(std::to_string(value)); }
   bool number_unsigned(number_unsigned_t value) override { return take(std::to_string(value)); }
   bool number_float(number_float_t, const string_t& text) override { return take(text); }
