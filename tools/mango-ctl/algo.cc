@@ -40,12 +40,19 @@ Result<void> load_one(Session& session, const std::string& name, bool force,
   Result<void> done = session.tree().store(path, force ? "force" : "1");
   if (done || done.error().code != ENOEXEC) return done;
   Result<std::string> lines = session.tree().read(path);
-  if (!lines) return done;
+  Result<std::string> directory = session.tree().value(device_file(name, "pcc/plugin_dir"));
+  if (!lines || !directory) return done;
   std::string reason;
   for (std::string_view line : split(*lines, "\n")) {
-    if (line.find(": refused: ") == line.npos) continue;
+    const size_t end = line.find(": refused: ");
+    if (end == line.npos) continue;
     if (!reason.empty()) session.fail(Error{ENOEXEC, prefix + reason});
     reason = line;
+    const std::string file = fmt::format("{}/{}", *directory, line.substr(0, end));
+    // The last line may be about more files.
+    if (::access(file.c_str(), F_OK) == 0) {
+      reason += fmt::format("; each load tries {} again until it is removed", file);
+    }
   }
   if (reason.empty()) return done;
   return Error{ENOEXEC, reason};
@@ -150,7 +157,8 @@ std::vector<Command> algo_commands() {
           .summary = "Load each deployed plugin that is not loaded or has changed",
           .manual =
               "Each is tried in a process of its own first. Plugins that are refused are reported "
-              "with the reason; the others are loaded all the same, and what was loaded before "
+              "with the reason, and again by each load until their files are removed from "
+              "pcc/plugin_dir; the others are loaded all the same, and what was loaded before "
               "stays. Queue pairs that run an algorithm which is loaded again go on with the new "
               "one: their windows stay, and so do values set by `rdma pcc params set`; other "
               "state does if the plugin has `mango_pcc_algo_keep`, see libmango(3).",
