@@ -5,6 +5,8 @@
 
 test_case "a failed mount is reported in one line"
 expect "1 rocefs: $dir/none: No such file or directory" "$(outcome_of "$ROCEFS" "$dir/none")" "no such place"
+expect "1 rocefs: wiat is neither a command nor a directory: rocefs --help tells more" "$(outcome_of "$ROCEFS" wiat)" "a mistyped command"
+expect "1 rocefs: wiat is no command, and state=up no directory: rocefs --help tells more" "$(outcome_of "$ROCEFS" wiat state=up)" "one with a word"
 touch "$dir/file"
 expect "1 rocefs: $dir/file: Not a directory" "$(outcome_of "$ROCEFS" "$dir/file")" "a file"
 for option in max_read=4096 subtype=other; do

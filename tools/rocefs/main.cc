@@ -2,10 +2,12 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -156,6 +158,21 @@ Result<void> check_faults(const char* faults) {
   return Faults(unused).arm(faults ? faults : "");
 }
 
+// Error for a word where no path is, as a mistyped command: a path has a slash as a rule.
+Result<void> check_words(const Options& options) {
+  const std::string& place = options.mount_point;
+  struct stat status;
+  if (place.find('/') != place.npos || ::stat(place.c_str(), &status) == 0 || errno != ENOENT) {
+    return {};
+  }
+  if (options.source == Options().source) {
+    return errorf(ENOENT, "{} is neither a command nor a directory: rocefs --help tells more",
+                  place);
+  }
+  return errorf(ENOENT, "{} is no command, and {} no directory: rocefs --help tells more",
+                options.source, place);
+}
+
 // Mounts, and supervises workers until the mount ends. Every worker is forked with the
 // configuration that is read here.
 int serve(const Options& options) {
@@ -230,6 +247,9 @@ int main(int argc, char** argv) {
   if (options->version) {
     std::fputs(version_text().c_str(), stdout);
     return finish_output(0);
+  }
+  if (Result<void> checked = check_words(*options); !checked) {
+    return print_failure({1, checked.error().reason});
   }
   options->open_files = raise_open_files();
   return serve(*options);
