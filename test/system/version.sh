@@ -12,6 +12,9 @@ uapi=$(number_in ROCEFS_UAPI_VERSION rdma/uapi/uapi.h)
 test_case "programs, packages, pages and the changelog have one version"
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]] || fail "the Makefile's version: '$version'"
 expect "rocefs $version" "$("$ROCEFS" --version | head -n 1)" "rocefs --version"
+for command in top view; do
+  expect "0 rocefs $version" "$(outcome_of "$ROCEFS" $command --version)" "rocefs $command --version"
+done
 expect "mango-ctl $version (rocefs)" "$("$bin/mango-ctl" --version)" "mango-ctl --version"
 expect "mango-pccd $version (rocefs)" "$("$bin/mango-pccd" --version)" "mango-pccd --version"
 expect "$version" "$(sed -nE '1s/rocefs \((.*)\) .*/\1/p' debian/changelog)" "debian/changelog"

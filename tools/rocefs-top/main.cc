@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/process/mount_table.h"
+#include "core/version/version.h"
 #include "tools/rocefs-top/look_reader.h"
 #include "tools/rocefs-top/options.h"
 #include "tools/rocefs-top/session.h"
@@ -20,8 +21,9 @@ int main(int argc, char** argv) {
     std::fputs("Try 'rocefs top --help'.\n", stderr);
     return 2;
   }
-  if (options->help) {
-    std::fputs(kTopUsage, stdout);
+  if (options->help || options->version) {
+    if (options->help) std::fputs(kTopUsage, stdout);
+    if (options->version) std::printf("rocefs %s\n", kVersion);
     return std::fflush(stdout) == 0 ? 0 : 1;
   }
   Result<std::string> mount_point = chosen_mount(options->mount_point);

@@ -26,6 +26,7 @@ Rates are per second of the mount's clock; where virtual time does not pass, cou
   -n, --count N      with --batch: end after N tables; without, SIGINT ends it
   --csv              with --batch: as CSV (RFC 4180), in plain units, counts beside rates
   -h, --help         this text
+  -V, --version
 
 Each table has the rates between two looks. The exit status is 0, 1 when the mount has ended or there
 is no terminal, and 2 if the command line is wrong.
@@ -91,18 +92,25 @@ Result<void> take_value(int option, const char* value, TopOptions& options, std:
 }  // namespace
 
 Result<TopOptions> parse_top(int argc, char** argv) {
-  constexpr option kLong[] = {
-      {"help", no_argument, nullptr, 'h'},        {"batch", no_argument, nullptr, 'b'},
-      {"csv", no_argument, nullptr, 'C'},         {"delay", required_argument, nullptr, 'd'},
-      {"count", required_argument, nullptr, 'n'}, {"screen", required_argument, nullptr, 'S'},
-      {"sort", required_argument, nullptr, 'O'},  {nullptr, 0, nullptr, 0}};
+  constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'},
+                              {"version", no_argument, nullptr, 'V'},
+                              {"batch", no_argument, nullptr, 'b'},
+                              {"csv", no_argument, nullptr, 'C'},
+                              {"delay", required_argument, nullptr, 'd'},
+                              {"count", required_argument, nullptr, 'n'},
+                              {"screen", required_argument, nullptr, 'S'},
+                              {"sort", required_argument, nullptr, 'O'},
+                              {nullptr, 0, nullptr, 0}};
   TopOptions options;
   std::string sort;
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, ":m:d:n:bh", kLong, nullptr)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, ":m:d:n:bhV", kLong, nullptr)) != -1;) {
     switch (c) {
       case 'h':
         options.help = true;
+        return options;
+      case 'V':
+        options.version = true;
         return options;
       case 'b':
         options.batch = true;

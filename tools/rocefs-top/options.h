@@ -14,7 +14,7 @@ namespace rocefs::top {
 extern const char* const kTopUsage;
 
 struct TopOptions {
-  bool help = false, batch = false, csv = false;
+  bool help = false, version = false, batch = false, csv = false;
   std::string mount_point;  // empty: $ROCEFS_MOUNT, or the only one
   Screen screen = Screen::kDevices;
   std::optional<Order> order;  // of --sort
