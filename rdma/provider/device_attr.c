@@ -13,6 +13,10 @@ enum {
   kLocalAckDelay = 15,     /* 4.096 us * 2^15 = 134 ms, as Soft-RoCE has */
 };
 
+_Static_assert(ROCEFS_CAPABILITIES == (IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
+                                       IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC),
+               "the engine's header has numbers of verbs.h");
+
 static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_device_attr* in) {
   snprintf(out->fw_ver, sizeof out->fw_ver, "%.*s", (int)sizeof in->fw_ver - 1, in->fw_ver);
   out->node_guid = htobe64(in->node_guid);
@@ -24,9 +28,7 @@ static void fill_device_attr(struct ibv_device_attr* out, const struct rocefs_de
   out->hw_ver = in->hw_ver;
   out->max_qp = (int)in->max_qp;
   out->max_qp_wr = (int)in->max_qp_wr;
-  out->device_cap_flags = IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                          IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_XRC |
-                          (unsigned)rocefs_capabilities();
+  out->device_cap_flags = ROCEFS_CAPABILITIES | (unsigned)rocefs_capabilities();
   out->max_sge = (int)in->max_sge;
   out->max_sge_rd = (int)in->max_sge;
   out->max_cq = (int)in->max_cq;

@@ -77,6 +77,10 @@ enum rocefs_operation_traits {
       ROCEFS_PAYLOAD | ROCEFS_READ_RESPONSE | ROCEFS_EIGHT_OCTETS, ATOMIC_WRITE, 1 << 12,          \
       UINT64_C(1) << 40)
 
+/* Flags of ibv_device_cap_flags that no operation stands for: PORT_ACTIVE_EVENT, SYS_IMAGE_GUID,
+ * RC_RNR_NAK_GEN and XRC. */
+#define ROCEFS_CAPABILITIES (1u << 10 | 1u << 11 | 1u << 12 | 1u << 20)
+
 /* ROCEFS_WR_RDMA_WRITE and so on. */
 enum rocefs_wr_opcode {
 #define ROCEFS_ROW(name, NAME, number, services, packets, traits, completion, builder, capability) \

@@ -21,6 +21,10 @@ done
 echo down >"$debug/links/mb_0-sw_0/state"
 expect "link mb_0/1 state DOWN" "$(inside rdma link show mb_0/1 | grep -o '.*state DOWN')" "rdma link of a dead cable"
 echo up >"$debug/links/mb_0-sw_0/state"
+needs ibv_devinfo
+needs_provider
+expect "$(inside ibv_devinfo -v -d mb_0 | sed -n '/device_cap_flags:/,/:.*[0-9]$/s/^\t*\([A-Z_0-9]*\)$/\1/p' | sort | xargs)" \
+  "$(inside rdma -d dev show mb_0 | sed -n 's/.*caps: <\(.*\)>/\1/p' | tr -d , | xargs -n 1 | grep -v '^UNKNOWN$' | sort | xargs)" "capabilities"
 [[ $(inside rdma system) == *"netns shared"* ]] || fail "rdma system: $(inside rdma system)"
 
 test_case "statistics are the port's hw_counters"

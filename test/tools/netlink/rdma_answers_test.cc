@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/netlink.h>
+#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_netlink.h>
 #include <sys/sysmacros.h>
 
@@ -128,6 +129,10 @@ TEST_CASE("RDMA netlink: a device, by its index and in a dump") {
   CHECK(attribute_number(attributes, RDMA_NLDEV_ATTR_NODE_GUID) == 0x02004cfffe6d6201);
   CHECK(attribute_number(attributes, RDMA_NLDEV_ATTR_DEV_NODE_TYPE) == 1);
   CHECK(attribute_number(attributes, RDMA_NLDEV_ATTR_PORT_INDEX) == 1);
+  CHECK(attribute_number(attributes, RDMA_NLDEV_ATTR_CAP_FLAGS) ==
+        (IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT | IB_UVERBS_DEVICE_SYS_IMAGE_GUID |
+         IB_UVERBS_DEVICE_RC_RNR_NAK_GEN | IB_UVERBS_DEVICE_MEM_WINDOW | IB_UVERBS_DEVICE_XRC |
+         IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B | uint64_t{1} << 40));  // ATOMIC_WRITE
   auto all = asked.of(ask(RDMA_NLDEV_CMD_GET, NLM_F_DUMP));
   REQUIRE(all.size() == 2);
   CHECK((header_of(all[0]).nlmsg_flags & NLM_F_MULTI) != 0);

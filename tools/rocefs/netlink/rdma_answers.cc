@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 
+#include "rdma/uapi/operations.h"
 #include "tools/rocefs/netlink/message.h"
 #include "tools/rocefs/netlink/resource_fields.h"
 
@@ -67,12 +68,19 @@ uint8_t small_number(const std::string& text) {
   return static_cast<uint8_t>(std::strtoul(text.c_str(), nullptr, 10));
 }
 
+// Flags of ib_uverbs_device_cap_flags, those that libibverbs says of the device.
+constexpr uint64_t kCapabilities = ROCEFS_CAPABILITIES
+#define ROCEFS_ROW(name, NAME, number, services, packets, traits, completion, builder, capability) \
+  | (capability)
+    ROCEFS_OPERATIONS(ROCEFS_ROW);
+#undef ROCEFS_ROW
+
 std::string device_message(const Request& request, const Device& device) {
   const RdmaView& view = request.view;
   std::string at = directory_of(device);
   NetlinkMessage message = message_for(request, device);
   message.u32(RDMA_NLDEV_ATTR_PORT_INDEX, device.ports);
-  message.u64(RDMA_NLDEV_ATTR_CAP_FLAGS, 0);
+  message.u64(RDMA_NLDEV_ATTR_CAP_FLAGS, kCapabilities);
   message.text(RDMA_NLDEV_ATTR_FW_VERSION, view.text(at + "/fw_ver"));
   message.u64(RDMA_NLDEV_ATTR_NODE_GUID, guid_of(view.text(at + "/node_guid")));
   message.u64(RDMA_NLDEV_ATTR_SYS_IMAGE_GUID, guid_of(view.text(at + "/sys_image_guid")));
