@@ -37,6 +37,13 @@ for counter in "$ib"/mb_0/ports/1/hw_counters/*; do
 done
 expect "$(($(ls "$ib/mb_0/ports/1/hw_counters" | wc -l) - 1))" "$(grep -c '^[a-z]' "$dir/said")" "number of counters"
 
+test_case "no counter is optional, and none is a queue pair's"
+for words in mode "mode supported" "mode link mb_0/1"; do
+  # shellcheck disable=SC2086
+  expect "0 " "$(outcome_of inside rdma statistic $words)" "rdma statistic $words"
+done
+expect "0 link mb_0/1 mode qp auto off" "$(outcome_of inside rdma statistic qp mode link mb_0/1 | xargs)" "rdma statistic qp mode"
+
 test_case "resources are those of the programs, with their pids"
 needs ib_write_bw
 needs_provider

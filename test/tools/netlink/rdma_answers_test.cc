@@ -153,6 +153,19 @@ TEST_CASE("RDMA netlink: a port, its counters and its character device") {
   REQUIRE(counters.size() == 1);
   CHECK(counters[0].find("out_of_sequence") != counters[0].npos);
   CHECK(counters[0].find("lifespan") == counters[0].npos);
+  // No counter is optional, and none is bound to a queue pair.
+  auto states = asked.of(ask(RDMA_NLDEV_CMD_STAT_GET_STATUS, NLM_F_ACK, {kDevice, kPort}));
+  REQUIRE(states.size() == 2);
+  CHECK(error_of(states[1]) == 0);
+  CHECK(states[0].find("out_of_sequence") != states[0].npos);
+  CHECK(asked.error(ask(RDMA_NLDEV_CMD_STAT_GET_STATUS, 0, {kDevice})) == EINVAL);
+  constexpr std::pair<uint16_t, uint32_t> kOfQps{RDMA_NLDEV_ATTR_STAT_RES, RDMA_NLDEV_ATTR_RES_QP};
+  auto mode = asked.of(
+      ask(RDMA_NLDEV_CMD_STAT_GET, 0, {kDevice, kPort, kOfQps, {RDMA_NLDEV_ATTR_STAT_MODE, 0}}));
+  REQUIRE(mode.size() == 1);
+  CHECK(attribute_number(attributes_of(mode[0]), RDMA_NLDEV_ATTR_STAT_MODE) ==
+        RDMA_COUNTER_MODE_NONE);
+  CHECK(asked.error(ask(RDMA_NLDEV_CMD_STAT_GET, 0, {kDevice, kPort, kOfQps})) == ENOENT);
 
   auto character_device = [&](const char* type) {
     NetlinkMessage message(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV),

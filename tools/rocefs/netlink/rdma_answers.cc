@@ -111,22 +111,31 @@ std::string port_message(const Request& request, const Device& device, uint32_t 
   return std::move(message).finish();
 }
 
-std::string counters_message(const Request& request, const Device& device, uint32_t port) {
-  const RdmaView& view = request.view;
-  std::string at = directory_of(device, port) + "/hw_counters";
+// Counters of a port, with what `put(message, name, index)` adds to each.
+template <class Put>
+std::string counters_message(const Request& request, const Device& device, uint32_t port, Put put) {
   NetlinkMessage message = message_for(request, device);
   message.u32(RDMA_NLDEV_ATTR_PORT_INDEX, port);
   size_t table = message.begin(RDMA_NLDEV_ATTR_STAT_HWCOUNTERS);
-  for (const std::string& name : view.names(at)) {
+  uint32_t index = 0;
+  for (const std::string& name : request.view.names(directory_of(device, port) + "/hw_counters")) {
     if (name == "lifespan") continue;  // a knob of sysfs
     size_t entry = message.begin(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY);
     message.text(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, name);
-    message.u64(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE,
-                std::strtoull(view.text(at + "/" + name).c_str(), nullptr, 10));
+    put(message, name, index++);
     message.end(entry);
   }
   message.end(table);
   return std::move(message).finish();
+}
+
+std::string values_message(const Request& request, const Device& device, uint32_t port) {
+  const std::string at = directory_of(device, port) + "/hw_counters/";
+  auto put = [&](NetlinkMessage& message, const std::string& name, uint32_t) {
+    message.u64(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE,
+                std::strtoull(request.view.text(at + name).c_str(), nullptr, 10));
+  };
+  return counters_message(request, device, port, put);
 }
 
 std::string summary_message(const Request& request, const Device& device) {
@@ -233,7 +242,8 @@ int get_system(const Request& request, Messages& out) {
   return 0;
 }
 
-// Counters of a port. Counters of single queue pairs (RES_QP in STAT_RES) there are none.
+// Counters of a port. Counters of single queue pairs (RES_QP in STAT_RES) there are none: their
+// mode is none.
 int get_statistics(const Request& request, Messages& out) {
   std::vector<Device> devices = request.view.devices();
   bool of_queue_pairs = request.number(RDMA_NLDEV_ATTR_STAT_RES).has_value();
@@ -241,7 +251,7 @@ int get_statistics(const Request& request, Messages& out) {
     if (of_queue_pairs) return 0;
     for (const Device& device : devices) {
       for (uint32_t port = 1; port <= device.ports; ++port) {
-        out.push_back(counters_message(request, device, port));
+        out.push_back(values_message(request, device, port));
       }
     }
     return 0;
@@ -249,8 +259,27 @@ int get_statistics(const Request& request, Messages& out) {
   std::optional<Device> device = device_of(request, devices);
   std::optional<uint32_t> port = device ? port_of(request, *device) : std::nullopt;
   if (!port) return EINVAL;
-  if (of_queue_pairs) return ENOENT;
-  out.push_back(counters_message(request, *device, *port));
+  if (!of_queue_pairs) {
+    out.push_back(values_message(request, *device, *port));
+    return 0;
+  }
+  if (!request.number(RDMA_NLDEV_ATTR_STAT_MODE)) return ENOENT;
+  NetlinkMessage message = message_for(request, *device);
+  message.u32(RDMA_NLDEV_ATTR_PORT_INDEX, *port);
+  message.u32(RDMA_NLDEV_ATTR_STAT_MODE, RDMA_COUNTER_MODE_NONE);
+  out.push_back(std::move(message).finish());
+  return 0;
+}
+
+// Counters of a port that can be turned off have STAT_HWCOUNTER_DYNAMIC: none has it.
+int get_counter_states(const Request& request, Messages& out) {
+  std::optional<Device> device = device_of(request, request.view.devices());
+  std::optional<uint32_t> port = device ? port_of(request, *device) : std::nullopt;
+  if (!port) return EINVAL;
+  auto put = [](NetlinkMessage& message, const std::string&, uint32_t index) {
+    message.u32(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_INDEX, index);
+  };
+  out.push_back(counters_message(request, *device, *port, put));
   return 0;
 }
 
@@ -335,6 +364,7 @@ constexpr Command kCommands[] = {
     {RDMA_NLDEV_CMD_SYS_GET, false, get_system},
     {RDMA_NLDEV_CMD_SYS_SET, false, refuse_change},
     {RDMA_NLDEV_CMD_STAT_GET, true, get_statistics},
+    {RDMA_NLDEV_CMD_STAT_GET_STATUS, false, get_counter_states},
     {RDMA_NLDEV_CMD_STAT_SET, false, refuse_change},
     {RDMA_NLDEV_CMD_STAT_DEL, false, refuse_change},
     {RDMA_NLDEV_CMD_RES_GET, true, get_summary},
