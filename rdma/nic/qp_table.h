@@ -18,6 +18,8 @@ namespace rocefs {
 // Core thread.
 class QpTable {
  public:
+  static constexpr uint32_t kMaxQps = ROCEFS_MAX_QPS;
+
   // `host` outlives the table.
   explicit QpTable(QpHost& host);
   QpTable(const QpTable&) = delete;
@@ -49,7 +51,6 @@ class QpTable {
 
  private:
   static constexpr uint32_t kFirstQpn = ROCEFS_FIRST_QPN;
-  static constexpr uint32_t kMaxQps = ROCEFS_MAX_QPS;
   static constexpr size_t kMinFreeSlots = 256;  // freed numbers rest before they are used again
 
   void reap(TimeNs now);

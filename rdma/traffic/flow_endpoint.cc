@@ -72,7 +72,12 @@ Result<void> FlowEndpoint::add_qp(uint32_t psn) {
   init.receive_cq = &receive_cq_;
   init.send_depth = init.receive_depth = static_cast<uint32_t>(plan_.depth);
   init.owner = parts_.owner;
-  Result<Qp*> made = device_of(*port_).create_qp(init);
+  Device& device = device_of(*port_);
+  Result<Qp*> made = device.create_qp(init);
+  if (!made && made.error().code == ENOMEM) {
+    return errorf(ENOMEM, "{}: all of its {} queue pairs are in use", device.name(),
+                  QpTable::kMaxQps);
+  }
   if (!made) return made.error();
   Pair& pair = pairs_.emplace_back();
   pair.qp = *made;

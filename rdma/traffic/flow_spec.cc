@@ -7,6 +7,7 @@
 #include "core/base/kstrto.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
+#include "rdma/nic/qp_table.h"
 #include "rdma/wire/ip_text.h"
 
 namespace rocefs {
@@ -35,7 +36,7 @@ Result<void> path(std::string_view key, std::string_view value, std::string& out
 
 Result<void> set_flow_key(FlowSpec& spec, std::string_view key, std::string_view value) {
   constexpr uint64_t kMaxSize = uint64_t{1} << 30;
-  if (key == "qps") return bounded(key, kstrtou64(value, 0), 1, 4096, spec.qps);
+  if (key == "qps") return bounded(key, kstrtou64(value, 0), 1, QpTable::kMaxQps, spec.qps);
   if (key == "size") return bounded(key, parse_size(value), 0, kMaxSize, spec.size);
   if (key == "count") return bounded(key, kstrtou64(value, 0), 1, uint64_t{1} << 40, spec.count);
   if (key == "mtu") return bounded(key, kstrtou64(value, 0), 256, 4096, spec.mtu);
@@ -103,7 +104,10 @@ Result<Words> set_keys(FlowSpec& spec, const Words& words, size_t first) {
 }
 
 // A real file is named at the end where it lies.
-Result<void> check_remote_files(const FlowSpec& spec) {
+Result<void> check_remote(const FlowSpec& spec) {
+  if (spec.qps > kMaxRemoteQps) {
+    return errorf(EINVAL, "qps={}: a flow to an address has up to {}", spec.qps, kMaxRemoteQps);
+  }
   bool read = spec.op == FlowOp::kRead;
   if (read && !spec.input.empty()) {
     return Error{EINVAL, "what is read lies at the far end: NAME accept PORT file=… there"};
@@ -148,7 +152,7 @@ Result<FlowSpec> parse_flow(std::string_view line) {
   bool file = given(*seen, "file"), out = given(*seen, "out");
   if (spec.remote) {
     if (!is_unicast(*spec.remote)) return errorf(EINVAL, "{} is no unicast address", spec.to);
-    if (Result<void> apart = check_remote_files(spec); !apart) return apart.error();
+    if (Result<void> apart = check_remote(spec); !apart) return apart.error();
     if (given(*seen, "gid")) return Error{EINVAL, "gid= does not go with an address"};
   } else if (out && !file) {
     return Error{EINVAL, "out= goes with file="};

@@ -12,6 +12,9 @@
 
 namespace rocefs {
 
+// Queue pairs of a flow between two mounts: all of them are in one message of the rendezvous.
+inline constexpr uint32_t kMaxRemoteQps = 4096;
+
 // The line that `echo NAME OP FROM TO KEY=VALUE… > traffic/start` says.
 struct FlowSpec {
   std::string name;

@@ -121,9 +121,8 @@ Result<FlowMessage> parse_offer(LineWords& words) {
   take_end(words, offer.end);
   if (words.failed()) return words.end_with(offer);
   if (Result<void> valid = check_flow_name(spec.name); !valid) return valid.error();
-  size_t most = 4096;
-  if (offer.end.qps.empty() || offer.end.qps.size() > most) {
-    return errorf(EINVAL, "{} queue pairs are not 1 to {}", offer.end.qps.size(), most);
+  if (offer.end.qps.empty() || offer.end.qps.size() > kMaxRemoteQps) {
+    return errorf(EINVAL, "{} queue pairs are not 1 to {}", offer.end.qps.size(), kMaxRemoteQps);
   }
   spec.qps = static_cast<uint32_t>(offer.end.qps.size());
   const FlowOpInfo& info = flow_op_info(spec.op);

@@ -95,3 +95,34 @@ TEST_CASE("flow: verify=off is accepted only for generated data") {
     CHECK(spec.error().code == EINVAL);
   }
 }
+
+TEST_CASE("flow: it has as many queue pairs as a device, and no more") {
+  World world;
+  auto stats = std::make_shared<FlowStats>();
+  auto flow_of = [&](const char* line) {
+    return Flow(world.fabric, *parse_flow(line), {}, stats, nullptr,
+                [](Result<void> result) { CHECK(result); });
+  };
+  {
+    Flow all = flow_of("f write mb_0 mb_1 qps=16384 count=16384 size=1 verify=off");
+    REQUIRE(all.start());
+    Flow more = flow_of("g write mb_1 mb_0");
+    Result<void> started = more.start();
+    REQUIRE_FALSE(started);
+    CHECK(started.error().code == ENOMEM);
+    CHECK(started.error().reason == "mb_1: all of its 16384 queue pairs are in use");
+    REQUIRE(world.run_idle());
+    CHECK(stats->messages.get() == 16384);
+  }
+  Result<FlowSpec> spec = parse_flow("f write mb_0 mb_1 qps=16385");
+  REQUIRE_FALSE(spec);
+  CHECK(spec.error().reason == "qps=16385 is outside 1 to 16384");
+}
+
+TEST_CASE("flow: one to another mount has fewer queue pairs") {
+  CHECK(parse_flow("f write mb_0 10.9.0.2 qps=4096"));
+  Result<FlowSpec> spec = parse_flow("f write mb_0 10.9.0.2 qps=4097");
+  REQUIRE_FALSE(spec);
+  CHECK(spec.error().code == EINVAL);
+  CHECK(spec.error().reason == "qps=4097: a flow to an address has up to 4096");
+}
