@@ -199,6 +199,12 @@ typedef struct _mango_pcc_algo_plugin {
 /* Defined by plugins only. */
 MANGO_API extern const mango_pcc_algo_plugin_t mango_pcc_algo_plugin;
 
+/* Number of what a plugin and its caller agree on, in whatever includes this file: a plugin with
+ * another one is refused. Not of the vendor's API. */
+#define MANGO_PLUGIN_ABI 1
+MANGO_API extern const uint32_t mango_plugin_abi __attribute__((weak));
+const uint32_t mango_plugin_abi = MANGO_PLUGIN_ABI;
+
 /* Text of a status; never NULL, also for values outside the enumeration. */
 MANGO_API const char* mango_status_str(mango_status_e status);
 

@@ -18,6 +18,7 @@ namespace {
 
 constexpr const char* kSymbol = "mango_pcc_algo_plugin";
 constexpr const char* kKeepSymbol = "mango_pcc_algo_keep";
+constexpr const char* kAbiSymbol = "mango_plugin_abi";
 constexpr size_t kMaxName = 31;
 
 // Size of a symbol, as its object file says.
@@ -137,6 +138,12 @@ Result<void> PccPlugin::open(const LibraryCopy& copy) {
     return errorf(ENOEXEC,
                   "{} has {} octets, where libmango.h has {}: it was built with another one",
                   kSymbol, size, sizeof *plugin_);
+  }
+  // Plugins that were built before there was a number have none.
+  auto* abi = static_cast<const uint32_t*>(::dlsym(library_, kAbiSymbol));
+  if (abi && *abi != MANGO_PLUGIN_ABI) {
+    return errorf(ENOEXEC, "its libmango.h was of plugin interface {}, this is {}", *abi,
+                  MANGO_PLUGIN_ABI);
   }
   keep_ = reinterpret_cast<mango_pcc_algo_keep_fn*>(::dlsym(library_, kKeepSymbol));
   return {};

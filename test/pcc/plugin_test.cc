@@ -123,6 +123,9 @@ TEST_CASE("plugin: an invalid plugin is refused with the reason") {
       {"int nothing;", "it has no symbol mango_pcc_algo_plugin"},
       {"extern \"C\" const char mango_pcc_algo_plugin[8] = {};",
        "mango_pcc_algo_plugin has 8 octets, where libmango.h has"},
+      {"#define mango_plugin_abi not_its_own\n" + plugin("", R"(.name = "later")") +
+           "\n#undef mango_plugin_abi\nextern \"C\" MANGO_API const uint32_t mango_plugin_abi = 7;",
+       "its libmango.h was of plugin interface 7, this is 1"},
       {plugin(kAlgorithm, ".algo_fn = run"), "it has no name"},
       {plugin(kAlgorithm, R"(.name = "Big", .algo_fn = run)"), "its name 'Big' is not"},
       {plugin(kAlgorithm, R"(.name = "", .algo_fn = run)"), "its name '' is not"},
@@ -191,6 +194,15 @@ TEST_CASE("plugin: an invalid plugin is refused with the reason") {
   CHECK(load_plugin(fake.handle(), files.path("directory.so")).error().reason ==
         files.path("directory.so: not a regular file"));
   CHECK(fake.handle().controller().free_slot() == kBuiltIns);
+}
+
+TEST_CASE("plugin: one from before plugins had a number loads") {
+  PluginFiles files;
+  FakeHandle fake;
+  std::string file =
+      files.compile("early", "#define mango_plugin_abi unknown\n" +
+                                 plugin(kAlgorithm, R"(.name = "early", .algo_fn = run)"));
+  CHECK(load_plugin(fake.handle(), file));
 }
 
 TEST_CASE("plugin: the block of init_params is destroyed once, and log lines are passed on") {

@@ -6,7 +6,7 @@ top=$(realpath "$(dirname "$0")/../..")
 cd "$top"
 bin=$(dirname "$ROCEFS")
 version=$(sed -n 's/^VERSION := //p' Makefile)
-number_in() { sed -nE "s/.*\b$1 = ([0-9]+).*/\1/p" "$2"; }  # NAME FILE
+number_in() { sed -nE "s/.*\b$1( =)? ([0-9]+).*/\2/p" "$2"; }  # NAME FILE
 uapi=$(number_in ROCEFS_UAPI_VERSION rdma/uapi/uapi.h)
 
 test_case "programs, packages, pages and the changelog have one version"
@@ -38,6 +38,7 @@ expect "interfaces: tree $(number_in kTreeAbi core/version/version.h), programs 
 test_case "doc/abi.md has the numbers"
 for row in "programs of verbs, librdmacm and libmango with the engine:$uapi" \
   "the tree: files, what they take and show:$(number_in kTreeAbi core/version/version.h)" \
+  "plugins of congestion control:$(number_in MANGO_PLUGIN_ABI pcc/api/libmango.h)" \
   "register pages of congestion control:$(number_in ROCEFS_REGISTERS_VERSION rdma/uapi/registers.h)"; do
   grep -qF "| ${row%:*} | ${row##*:} |" doc/abi.md || mistake "doc/abi.md does not say: ${row%:*} ${row##*:}"
 done
