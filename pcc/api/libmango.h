@@ -302,7 +302,7 @@ MANGO_API mango_status_e mango_pcc_window_count_by_qp(mango_pcc_h pcc, uint32_t 
  * before, once for each queue pair that ran that one, while no algorithm is called: `before` are
  * the queue pair's parameters as the earlier plugin left them, `after` those of this one, which the
  * function may change. Without it each queue pair starts with the new plugin's parameters, but for
- * those that were set by `params set`, which keep their values. Windows always stay. */
+ * those that were set by `update-params`, which keep their values. Windows always stay. */
 typedef void mango_pcc_algo_keep_fn(const void* before, size_t before_size, void* after,
                                     size_t after_size);
 extern MANGO_API void mango_pcc_algo_keep(const void* before, size_t before_size, void* after,

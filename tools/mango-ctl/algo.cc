@@ -160,7 +160,7 @@ std::vector<Command> algo_commands() {
               "with the reason, and again by each load until their files are removed from "
               "pcc/plugin_dir; the others are loaded all the same, and what was loaded before "
               "stays. Queue pairs that run an algorithm which is loaded again go on with the new "
-              "one: their windows stay, and so do values set by `rdma pcc params set`; other "
+              "one: their windows stay, and so do values set by `rdma pcc update-params`; other "
               "state does if the plugin has `mango_pcc_algo_keep`, see libmango(3).",
           .examples = {"rdma pcc algo load mb_0"},
           .arguments = {device_or_all<LoadOptions>(),
