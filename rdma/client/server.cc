@@ -342,6 +342,11 @@ Result<Client::Attachment> ClientServer::prepare(Connection& connection,
   attachment.layout = *layout;
   if (layout->size == 0) return attachment;
   if (request.op == ROCEFS_OP_SHARE_MR) {
+    // The core waits for the kernel where a program empties the memfd under it. Programs of the
+    // daemon's own user could stop it anyway.
+    if (connection.process->credentials().uid != ::geteuid()) {
+      return Error{EPERM, "memory is shared with programs of the daemon's user alone"};
+    }
     Result<LentMemory::Pages> pages = connection.memory.pages(layout->size);
     if (!pages) return pages.error();
     attachment.memory = std::move(pages->memory);

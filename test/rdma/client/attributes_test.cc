@@ -323,6 +323,26 @@ TEST_CASE("attributes: only a privileged user may set a controlled Q_Key (IBTA 3
   }
 }
 
+TEST_CASE("attributes: memory is shared with programs of the daemon's user alone") {
+  for (bool nobody : {false, true}) {
+    if (nobody && ::geteuid() != 0) continue;  // all users here are the daemon's
+    ServerRig rig;
+    Shared<int> error;
+    Child child([&] {
+      if (nobody && !become_nobody()) return 2;
+      TestClient client(rig);
+      REQUIRE(client.open() == 0);
+      rocefs_request request = of(ROCEFS_OP_SHARE_MR);
+      request.u.reg_mr = {client.handle_of(ROCEFS_OP_ALLOC_PD), 15, 0, 4096, 0};
+      *error = client.ask(request).said.error;
+      return 0;
+    });
+    INFO((nobody ? "nobody's" : "the user's own"));
+    CHECK(child.wait() == 0);
+    CHECK(*error == (nobody ? EPERM : 0));
+  }
+}
+
 TEST_CASE("attributes: an invalid re-registration, window or multicast group is refused") {
   ServerRig rig;
   TestClient client(rig);
