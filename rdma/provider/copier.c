@@ -147,6 +147,8 @@ void rocefs_end_copier(struct rocefs_context* context) {
     free(copier);
     return;
   }
+  /* The thread counts as one of the program's from now on. */
+  rocefs_set_copied(&context->regions, false);
   __atomic_store_n(&copier->leaves, 1, __ATOMIC_SEQ_CST);
   struct timespec until;
   do { /* repeats: the engine may have reset the word on which the thread waits */
@@ -156,5 +158,4 @@ void rocefs_end_copier(struct rocefs_context* context) {
     until.tv_sec += 1;
   } while (pthread_clockjoin_np(copier->thread, NULL, CLOCK_MONOTONIC, &until) == ETIMEDOUT);
   free_copier(copier);
-  rocefs_set_copied(&context->regions, false);
 }

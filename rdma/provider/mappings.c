@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -66,36 +67,82 @@ static bool parse(const char* line, struct rocefs_mapping* found) {
 
 /* Reads without memory from malloc(), which may be what is looked for. A line may hold a long
  * name, of which only the beginning of the line is needed. */
-static bool read_through(int maps, uintptr_t address, struct rocefs_mapping* found) {
+static enum rocefs_look read_through(int maps, uintptr_t address, struct rocefs_mapping* found) {
   char text[4096];
   size_t length = 0;
   bool begins = true; /* text begins with a line */
+  if (lseek(maps, 0, SEEK_SET)) return ROCEFS_UNKNOWN_MAPPING;
   for (;;) {
     ssize_t got = read(maps, text + length, sizeof text - 1 - length);
-    if (got <= 0) return false;
+    if (got <= 0) return got ? ROCEFS_UNKNOWN_MAPPING : ROCEFS_NO_MAPPING;
     length += (size_t)got;
     text[length] = 0;
     char *line = text, *end;
     while ((end = memchr(line, '\n', length - (size_t)(line - text)))) {
       *end = 0;
-      if (begins && parse(line, found) && found->end > address) return true;
+      if (begins && parse(line, found) && found->end > address) return ROCEFS_MAPPING;
       begins = true;
       line = end + 1;
     }
     length -= (size_t)(line - text);
     memmove(text, line, length);
     if (length < sizeof text - 1) continue;
-    if (begins && parse(text, found) && found->end > address) return true;
+    if (begins && parse(text, found) && found->end > address) return ROCEFS_MAPPING;
     begins = false;
     length = 0;
   }
 }
 
-bool rocefs_find_mapping(uintptr_t address, struct rocefs_mapping* found) {
-  int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  bool any = false;
-  if (maps < 0) return false;
-  if (!ask(maps, address, found, &any)) any = read_through(maps, address, found);
-  close(maps);
-  return any;
+static int open_maps(void) {
+  return open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+}
+
+/* A descriptor of this process's maps: a program may have closed what it does not know, and a child
+ * of fork() has that of its parent. */
+static struct {
+  int fd;
+  pid_t process;
+  dev_t device;
+  ino_t inode;
+} kept = {.fd = -1};
+
+static bool is_kept(void) {
+  struct stat status;
+  return kept.fd >= 0 && kept.process == getpid() && !fstat(kept.fd, &status) &&
+         status.st_dev == kept.device && status.st_ino == kept.inode;
+}
+
+int rocefs_keep_mappings(void) {
+  struct stat status;
+  if (is_kept()) return 0;
+  int fd = open_maps();
+  if (fd < 0) return errno;
+  /* Not in place of a standard descriptor that the program has closed. */
+  int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  int error = high < 0 || fstat(high, &status) ? errno : 0;
+  close(fd);
+  if (error) return error;
+  kept.fd = high;
+  kept.process = getpid();
+  kept.device = status.st_dev;
+  kept.inode = status.st_ino;
+  return 0;
+}
+
+void rocefs_drop_mappings(void) {
+  if (is_kept()) close(kept.fd);
+  kept.fd = -1;
+}
+
+enum rocefs_look rocefs_find_mapping(uintptr_t address, struct rocefs_mapping* found) {
+  bool any = false, keeps = is_kept();
+  int maps = keeps ? kept.fd : open_maps();
+  if (maps < 0) return ROCEFS_UNKNOWN_MAPPING;
+  enum rocefs_look look;
+  if (ask(maps, address, found, &any))
+    look = any ? ROCEFS_MAPPING : ROCEFS_NO_MAPPING;
+  else
+    look = read_through(maps, address, found);
+  if (!keeps) close(maps);
+  return look;
 }

@@ -57,12 +57,13 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
   struct rocefs_answer answer;
   struct rocefs_context* context = rocefs_context_of(pd->context);
   struct rocefs_mr* mr = calloc(1, sizeof *mr);
-  bool shared = mr && shareable(context, mr, address, length, access);
   if (!mr || !rocefs_add_region(&context->regions, address, length)) {
     free(mr);
     errno = ENOMEM;
     return NULL;
   }
+  /* Listed before: of two threads that register the same memory at least one sees the other. */
+  bool shared = shareable(context, mr, address, length, access);
   mr->address = address;
   mr->length = length;
   mr->listed = true;

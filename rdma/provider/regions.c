@@ -5,12 +5,14 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* taken before that of a context */
 static struct rocefs_regions* all;                        /* protected by mutex */
+static struct rocefs_copiers copiers;                     /* protected by mutex */
 
 /* A child of fork() has neither the contexts nor their copiers, and another thread may have held
  * the locks. */
 static void in_child(void) {
   pthread_mutex_init(&mutex, NULL);
   all = NULL;
+  copiers.count = 0;
 }
 
 static void watch_forks(void) {
@@ -90,13 +92,13 @@ void rocefs_remove_region(struct rocefs_regions* regions, const void* address, s
   pthread_mutex_unlock(&regions->mutex);
 }
 
-static bool overlaps(struct rocefs_regions* regions, uintptr_t begin, uintptr_t end) {
-  bool found = false;
+static unsigned overlaps(struct rocefs_regions* regions, uintptr_t begin, uintptr_t end) {
+  unsigned found = 0;
   pthread_mutex_lock(&regions->mutex);
-  for (uint32_t place = place_of(regions, end - 1); place-- > 0 && !found;) {
+  for (uint32_t place = place_of(regions, end - 1); place-- > 0 && found < 2;) {
     const struct rocefs_region* region = &regions->sorted[place];
     if (begin > region->begin && begin - region->begin >= regions->longest) break;
-    found = region->end > begin;
+    found += region->end > begin;
   }
   pthread_mutex_unlock(&regions->mutex);
   return found;
@@ -104,22 +106,29 @@ static bool overlaps(struct rocefs_regions* regions, uintptr_t begin, uintptr_t 
 
 void rocefs_set_copied(struct rocefs_regions* regions, bool copied) {
   pthread_mutex_lock(&mutex);
+  if (regions->copied != copied) {
+    copiers.count += copied ? 1 : -1u;
+    ++copiers.changes;
+  }
   regions->copied = copied;
   pthread_mutex_unlock(&mutex);
 }
 
-bool rocefs_any_region_in(const void* address, size_t length, unsigned* copiers) {
-  uintptr_t begin = (uintptr_t)address;
-  bool any = false;
-  unsigned threads = 0;
+struct rocefs_copiers rocefs_copiers(void) {
   pthread_mutex_lock(&mutex);
-  for (struct rocefs_regions* regions = all; regions; regions = regions->next) {
-    any |= overlaps(regions, begin, begin + length);
-    threads += regions->copied ? 1 : 0;
-  }
+  struct rocefs_copiers now = copiers;
   pthread_mutex_unlock(&mutex);
-  if (copiers) *copiers = threads;
-  return any;
+  return now;
+}
+
+unsigned rocefs_regions_in(const void* address, size_t length) {
+  uintptr_t begin = (uintptr_t)address;
+  unsigned found = 0;
+  pthread_mutex_lock(&mutex);
+  for (struct rocefs_regions* regions = all; regions; regions = regions->next)
+    found += overlaps(regions, begin, begin + length);
+  pthread_mutex_unlock(&mutex);
+  return found < 2 ? found : 2;
 }
 
 /* End of a region that contains `at`, or `at`. Regions seldom nest: mostly one look finds it. */

@@ -27,10 +27,15 @@ bool rocefs_add_region(struct rocefs_regions* regions, const void* address, size
 void rocefs_remove_region(struct rocefs_regions* regions, const void* address, size_t length);
 /* True if all of these bytes are in regions. */
 bool rocefs_is_registered(struct rocefs_regions* regions, uint64_t address, size_t length);
-/* From now on, or no longer, a copier moves these regions. */
+/* From now on, or no longer, a copier moves these regions: its thread runs at least as long. */
 void rocefs_set_copied(struct rocefs_regions* regions, bool copied);
-/* True if any of these bytes is in a region of any context. `copiers`, if not NULL: number of this
- * process's copiers. */
-bool rocefs_any_region_in(const void* address, size_t length, unsigned* copiers);
+/* Copiers of this process that move regions. */
+struct rocefs_copiers {
+  unsigned count;
+  unsigned changes; /* of their number, so far */
+};
+struct rocefs_copiers rocefs_copiers(void);
+/* Number of regions of any context that have any of these bytes; 2 stands for more. */
+unsigned rocefs_regions_in(const void* address, size_t length);
 
 #endif

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "rdma/provider/mappings.h"
+#include "rdma/provider/process_state.h"
 #include "rdma/provider/regions.h"
+#include "rdma/provider/shared_parts.h"
 #include "rdma/uapi/peer.h"
 #include "rdma/uapi/uapi.h"
 
@@ -27,51 +29,36 @@ static const size_t kPiece = 2 * 1024 * 1024;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct rocefs_shared_pages* all; /* protected by mutex */
 
+/* Pages that stay shared for a while when their region has gone: see give_back(). */
+struct stuck {
+  struct rocefs_shared_pages pages;
+  struct rocefs_page_file file;
+};
+static struct rocefs_shared_pages* stuck; /* each in a struct stuck; protected by mutex */
+
+/* Thread that forks: it holds the mutex while other fork handlers run, which may register memory,
+ * also those of the child. */
+static pthread_t forker; /* valid while is_forking */
+static bool is_forking;  /* written by the holder of the mutex */
+
+static bool forks_here(void) {
+  return __atomic_load_n(&is_forking, __ATOMIC_ACQUIRE) && pthread_equal(forker, pthread_self());
+}
+
 /* Blocks all signals while the lock is held: a handler could write to the pages, or fork. */
 static void lock(sigset_t* before) {
   sigset_t every;
   sigfillset(&every);
   pthread_sigmask(SIG_SETMASK, &every, before);
-  pthread_mutex_lock(&mutex);
+  if (!forks_here()) pthread_mutex_lock(&mutex);
 }
 
 static void unlock(const sigset_t* before) {
-  pthread_mutex_unlock(&mutex);
+  if (!forks_here()) pthread_mutex_unlock(&mutex);
   pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 /* ---- When pages can be shared ---- */
-
-/* A number in /proc/self/status; 0 if it is not there. */
-static unsigned long number_of(const char* status, const char* name) {
-  const char* line = strstr(status, name);
-  return line ? strtoul(line + strlen(name), NULL, 10) : 0;
-}
-
-static bool read_status(char* text, size_t size) {
-  int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  ssize_t length = file < 0 ? 0 : read(file, text, size - 1);
-  if (file >= 0) close(file);
-  text[length > 0 ? length : 0] = 0;
-  return length > 0;
-}
-
-/* True if nothing but the calling thread writes to these bytes. The kernel writes to pages that it
- * has pinned, for another device or io_uring; locked ones were to stay. Copiers write to regions
- * alone. */
-static bool is_alone(const void* address, size_t length) {
-  char text[8192];
-  unsigned copiers = 0;
-  if (rocefs_any_region_in(address, length, &copiers) || !read_status(text, sizeof text))
-    return false;
-  return number_of(text, "\nThreads:") == 1 + copiers && number_of(text, "\nVmPin:") == 0 &&
-         number_of(text, "\nVmLck:") == 0;
-}
-
-static bool has_locked_pages(void) {
-  char text[8192];
-  return read_status(text, sizeof text) && number_of(text, "\nVmLck:") > 0;
-}
 
 /* True for private anonymous memory, but not for the stack that is in use. */
 static bool is_exchangeable(const struct rocefs_mapping* found) {
@@ -83,7 +70,8 @@ static bool is_exchangeable(const struct rocefs_mapping* found) {
 static bool all_exchangeable(uintptr_t at, uintptr_t end) {
   struct rocefs_mapping found;
   while (at < end) {
-    if (!rocefs_find_mapping(at, &found) || found.begin > at || !is_exchangeable(&found))
+    if (rocefs_find_mapping(at, &found) != ROCEFS_MAPPING || found.begin > at ||
+        !is_exchangeable(&found))
       return false;
     at = found.end;
   }
@@ -95,71 +83,15 @@ bool rocefs_can_share(const void* address, size_t length) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   uintptr_t begin = (uintptr_t)address;
   if (length == 0 || begin % page || length % page || length > UINTPTR_MAX - begin) return false;
-  if (wanted && !strcmp(wanted, "0")) return false;
-  bool answers = wanted && !strcmp(wanted, "1") && !rocefs_any_region_in(address, length, NULL);
-  return (answers || is_alone(address, length)) && all_exchangeable(begin, begin + length);
-}
-
-/* ---- Parts ---- */
-
-/* Part of shared pages in one mapping. */
-struct part {
-  char* address;
-  size_t length;
-  off_t offset;
-  int fd;
-  int rights;
-};
-
-/* True if the descriptor still is the memfd: a program may have closed what it does not know. */
-static bool is_open(const struct rocefs_page_file* file) {
-  struct stat status;
-  return file->fd >= 0 && !fstat(file->fd, &status) && status.st_ino == file->inode &&
-         status.st_dev == file->device;
-}
-
-/* The part of the pages, or of what the program has made them grow to by mremap(), that the mapping
- * shows; length 0: none. */
-static struct part part_in(const struct rocefs_shared_pages* pages,
-                           const struct rocefs_mapping* found) {
-  struct part part = {.fd = pages->file->fd, .rights = found->protection};
-  uint64_t first = pages->offset, last = first + pages->length + ROCEFS_SHARED_GAP;
-  uint64_t begin = found->offset, end = begin + (found->end - found->begin);
-  if (found->is_private || found->inode != pages->file->inode ||
-      found->device != pages->file->device)
-    return part;
-  if (begin > first) first = begin;
-  if (end < last) last = end;
-  if (first >= last) return part;
-  part.address = (char*)(found->begin + (first - begin));
-  part.length = last - first;
-  part.offset = (off_t)first;
-  return part;
-}
-
-/* Calls `act`, if not NULL, for each part between two addresses; returns the number of bytes. */
-static size_t each_part_between(const struct rocefs_shared_pages* pages, uintptr_t at,
-                                uintptr_t end, void (*act)(const struct part*)) {
-  struct rocefs_mapping found;
-  size_t bytes = 0;
-  while (at < end && rocefs_find_mapping(at, &found) && found.begin < end) {
-    struct part part = part_in(pages, &found);
-    if (part.length > 0 && act) act(&part);
-    bytes += part.length;
-    at = found.end;
-  }
-  return bytes;
-}
-
-/* Calls `act` for each part, where it is or anywhere: the program may have moved it. False if it
- * has unmapped or moved some. */
-static bool each_part(const struct rocefs_shared_pages* pages, void (*act)(const struct part*)) {
-  uintptr_t begin = (uintptr_t)pages->address;
-  uintptr_t end = begin + pages->length;
-  if (each_part_between(pages, begin, end, act) == pages->length) return true;
-  each_part_between(pages, 0, begin, act);
-  each_part_between(pages, end, UINTPTR_MAX, act);
-  return false;
+  if ((wanted && !strcmp(wanted, "0")) || forks_here()) return false;
+  bool answers = wanted && !strcmp(wanted, "1") && rocefs_regions_in(address, length) <= 1;
+  struct rocefs_process_state now = rocefs_process_state();
+  if (!answers && !rocefs_is_alone(&now, address, length, 1)) return false;
+  sigset_t before;
+  lock(&before);
+  bool can = all_exchangeable(begin, begin + length);
+  unlock(&before);
+  return can;
 }
 
 /* ---- Exchange ---- */
@@ -194,14 +126,14 @@ static void discard(int fd, off_t offset, size_t length) {
 
 /* Maps the same pages privately. The mapping is made elsewhere: one that fails in place may take
  * the old one with it. */
-static bool make_private(const struct part* part) {
+static bool make_private(const struct rocefs_part* part) {
   char* pages = mmap(NULL, part->length, part->rights, MAP_PRIVATE, part->fd, part->offset);
   if (pages == MAP_FAILED || !put_in_place(pages, part->length, part->address)) return false;
   if (copy_on_write(part->address, part->length)) discard(part->fd, part->offset, part->length);
   return true;
 }
 
-static bool read_pages(char* into, const struct part* part) {
+static bool read_pages(char* into, const struct rocefs_part* part) {
   for (size_t done = 0; done < part->length;) {
     ssize_t got = pread(part->fd, into + done, part->length - done, part->offset + (off_t)done);
     if (got <= 0) return false;
@@ -211,7 +143,7 @@ static bool read_pages(char* into, const struct part* part) {
 }
 
 /* Replaces the pages by a copy. For those that nobody can write to. */
-static bool replace_by_copy(const struct part* part) {
+static bool replace_by_copy(const struct rocefs_part* part) {
   char* pages = mmap(NULL, part->length, kReadWrite, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) return false;
   bool well = read_pages(pages, part) && !mprotect(pages, part->length, part->rights);
@@ -224,7 +156,7 @@ static bool replace_by_copy(const struct part* part) {
 /* Makes the pages what they were before they were shared. For a thread that is alone: it would see
  * them change. The kernel joins the mapping with its neighbours, as it would not join one that was
  * moved. */
-static bool make_anonymous(const struct part* part) {
+static bool make_anonymous(const struct rocefs_part* part) {
   const int kHere = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS;
   char* at = mmap(part->address, part->length, kReadWrite, kHere, -1, 0);
   if (at == MAP_FAILED || !read_pages(at, part)) {
@@ -237,9 +169,9 @@ static bool make_anonymous(const struct part* part) {
   return true;
 }
 
-static void in_pieces(const struct part* whole, bool (*make)(const struct part*)) {
+static void in_pieces(const struct rocefs_part* whole, bool (*make)(const struct rocefs_part*)) {
   for (size_t done = 0; done < whole->length; done += kPiece) {
-    struct part piece = *whole;
+    struct rocefs_part piece = *whole;
     piece.address += done;
     piece.offset += (off_t)done;
     piece.length = whole->length - done < kPiece ? whole->length - done : kPiece;
@@ -247,41 +179,64 @@ static void in_pieces(const struct part* whole, bool (*make)(const struct part*)
   }
 }
 
-static void give_back_alone(const struct part* part) {
+static void give_back_alone(const struct rocefs_part* part) {
   in_pieces(part, make_anonymous);
 }
 
-static void give_back_beside(const struct part* part) {
+static void give_back_beside(const struct rocefs_part* part) {
   in_pieces(part, part->rights & PROT_WRITE ? make_private : replace_by_copy);
 }
 
-static void give_back(const struct rocefs_shared_pages* pages) {
-  if (!is_open(pages->file)) return;
-  bool alone = is_alone(pages->address, pages->length), locked = has_locked_pages();
-  bool whole = each_part(pages, alone ? give_back_alone : give_back_beside);
-  if (locked) mlock(pages->address, pages->length); /* it may have locked these */
+/* False if the pages stay as they are for now: somebody may write to them whom an exchange would
+ * leave with the old ones, or the kernel does not say where they are. */
+static bool give_back(const struct rocefs_shared_pages* pages, unsigned own) {
+  struct rocefs_process_state now = rocefs_process_state();
+  if (pages->file->process != getpid() || !rocefs_is_page_file(pages->file)) return true;
+  if (!now.known || now.pins) return false;
+  bool alone = rocefs_is_alone(&now, pages->address, pages->length, own);
+  struct rocefs_parts given = rocefs_each_part(pages, alone ? give_back_alone : give_back_beside);
+  if (now.locks) mlock(pages->address, pages->length); /* it may have locked these */
+  if (!given.known || given.bytes == pages->length) return given.known;
   /* Gives the memory of parts back that the program has unmapped. */
-  if (!whole && each_part_between(pages, 0, UINTPTR_MAX, NULL) == 0)
+  struct rocefs_parts left = rocefs_each_part_between(pages, 0, UINTPTR_MAX, NULL);
+  if (left.known && left.bytes == 0)
     discard(pages->file->fd, (off_t)pages->offset, pages->length + ROCEFS_SHARED_GAP);
+  return left.known;
+}
+
+/* Reads memory of this process by /proc/self/mem, `file`: what would be a signal, as at a guard
+ * page, or would wait for userfaultfd(2), is an errno. */
+static int read_own(int file, char* into, const char* from, size_t length) {
+  for (size_t done = 0; done < length;) {
+    ssize_t got = pread(file, into + done, length - done, (off_t)(uintptr_t)(from + done));
+    if (got <= 0) return got ? errno : EFAULT;
+    done += (size_t)got;
+  }
+  return 0;
 }
 
 /* Replaces the program's pages by those of the memfd, which a child of fork() does not get. */
 static int take(const struct rocefs_shared_pages* pages) {
+  int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+  if (memory < 0) return errno;
   int error = 0;
   for (size_t done = 0; done < pages->length && !error;) {
     size_t some = pages->length - done < kPiece ? pages->length - done : kPiece;
     char* ours =
         mmap(NULL, some, kReadWrite, MAP_SHARED, pages->file->fd, (off_t)(pages->offset + done));
-    if (ours == MAP_FAILED) return errno;
-    memcpy(ours, pages->address + done, some);
-    if (madvise(ours, some, MADV_DONTFORK)) {
+    if (ours == MAP_FAILED) {
       error = errno;
-      munmap(ours, some);
-    } else if (!put_in_place(ours, some, pages->address + done)) {
-      error = errno;
+      break;
     }
+    error = read_own(memory, ours, pages->address + done, some);
+    if (!error && madvise(ours, some, MADV_DONTFORK)) error = errno;
+    if (error)
+      munmap(ours, some);
+    else if (!put_in_place(ours, some, pages->address + done))
+      error = errno;
     done += some;
   }
+  close(memory);
   return error;
 }
 
@@ -290,12 +245,12 @@ static int take(const struct rocefs_shared_pages* pages) {
 /* Copy of a part for a child, behind a page of its own: no memory of malloc(). */
 struct copy {
   struct copy* next;
-  struct part part;
+  struct rocefs_part part;
 };
 static struct copy* copies;        /* protected by mutex, as the next one */
 static sigset_t signals_of_forker; /* during fork() */
 
-static void copy_part(const struct part* part) {
+static void copy_part(const struct rocefs_part* part) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char* memory = mmap(NULL, page + part->length, kReadWrite, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return; /* the child lacks these pages */
@@ -315,14 +270,18 @@ static void before_fork(void) {
   lock(&before);
   signals_of_forker = before;
   for (struct rocefs_shared_pages* pages = all; pages; pages = pages->next)
-    each_part(pages, copy_part);
+    rocefs_each_part(pages, copy_part);
+  for (struct rocefs_shared_pages* pages = stuck; pages; pages = pages->next)
+    rocefs_each_part(pages, copy_part);
+  forker = pthread_self();
+  __atomic_store_n(&is_forking, true, __ATOMIC_RELEASE);
 }
 
 static void after_fork(bool in_child) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
   while (copies) {
     struct copy* copy = copies;
-    struct part part = copy->part;
+    struct rocefs_part part = copy->part;
     char* bytes = (char*)copy + page;
     copies = copy->next;
     if (!in_child) {
@@ -334,6 +293,7 @@ static void after_fork(bool in_child) {
     munmap(copy, page);
   }
   sigset_t before = signals_of_forker;
+  __atomic_store_n(&is_forking, false, __ATOMIC_RELEASE);
   unlock(&before);
 }
 
@@ -345,6 +305,7 @@ static void in_parent(void) {
 static void in_child(void) {
   after_fork(true);
   for (; all; all = all->next) all->address = NULL;
+  stuck = NULL;
 }
 
 static int watch_forks(void) {
@@ -362,21 +323,57 @@ static int take_file(struct rocefs_page_file* file, int fd) {
   if (fstat(fd, &status)) return errno;
   if (file->fd >= 0) {
     bool same = status.st_ino == file->inode && status.st_dev == file->device;
-    return same && is_open(file) ? 0 : EPROTO;
+    return same && rocefs_is_page_file(file) ? 0 : EPROTO;
   }
-  file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  /* Not in place of a standard descriptor that the program has closed. */
+  file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
   if (file->fd < 0) return errno;
   file->device = status.st_dev;
   file->inode = status.st_ino;
+  file->process = getpid();
+  file->is_closed = false;
   return 0;
+}
+
+/* Keeps pages that cannot be given back yet. */
+static void keep(const struct rocefs_shared_pages* pages) {
+  struct stuck* entry = malloc(sizeof *entry);
+  if (!entry) return;
+  *entry = (struct stuck){*pages, *pages->file};
+  entry->pages.file = &entry->file;
+  entry->pages.next = stuck;
+  stuck = &entry->pages;
+}
+
+/* Closes the memfd of a context that has gone, once no pages of it are left. */
+static void close_unused(const struct rocefs_page_file* file) {
+  for (const struct rocefs_shared_pages* pages = stuck; pages; pages = pages->next)
+    if (pages->file->inode == file->inode && pages->file->device == file->device) return;
+  if (rocefs_is_page_file(file)) close(file->fd);
+}
+
+static void retry_stuck(void) {
+  for (struct rocefs_shared_pages** link = &stuck; *link;) {
+    struct rocefs_shared_pages* pages = *link;
+    if (!give_back(pages, 0)) {
+      link = &pages->next;
+      continue;
+    }
+    *link = pages->next;
+    if (pages->file->is_closed) close_unused(pages->file);
+    free(pages); /* the first member of a struct stuck */
+  }
+  if (!all && !stuck) rocefs_drop_mappings();
 }
 
 static int add(struct rocefs_shared_pages* pages) {
   int error = watch_forks();
+  if (!error) error = rocefs_keep_mappings();
   if (error) return error;
   error = take(pages);
   if (error) {
-    give_back(pages);
+    if (!give_back(pages, 1)) keep(pages);
+    retry_stuck();
     return error;
   }
   pages->next = all;
@@ -402,12 +399,13 @@ int rocefs_share_pages(struct rocefs_shared_pages* pages, struct rocefs_page_fil
   return error;
 }
 
-/* Takes the first entry off the list; the mutex is held. */
-static void remove_first(struct rocefs_shared_pages** link) {
+/* Takes the first entry off the list; the mutex is held. `own`: as of
+ * rocefs_is_alone(). */
+static void remove_first(struct rocefs_shared_pages** link, unsigned own) {
   struct rocefs_shared_pages* pages = *link;
   *link = pages->next;
   --pages->file->count;
-  give_back(pages);
+  if (!give_back(pages, own)) keep(pages);
   pages->address = NULL;
 }
 
@@ -417,7 +415,8 @@ void rocefs_unshare_pages(struct rocefs_shared_pages* pages) {
   lock(&before);
   struct rocefs_shared_pages** link = &all;
   while (*link && *link != pages) link = &(*link)->next;
-  if (*link) remove_first(link);
+  if (*link) remove_first(link, 0);
+  retry_stuck();
   unlock(&before);
 }
 
@@ -426,11 +425,14 @@ void rocefs_close_page_file(struct rocefs_page_file* file) {
   lock(&before);
   for (struct rocefs_shared_pages** link = &all; *link;) {
     if ((*link)->file == file)
-      remove_first(link);
+      remove_first(link, 1);
     else
       link = &(*link)->next;
   }
-  if (is_open(file)) close(file->fd);
+  for (struct rocefs_shared_pages* pages = stuck; pages; pages = pages->next)
+    if (pages->file->inode == file->inode) pages->file->is_closed = true;
+  retry_stuck();
+  if (file->fd >= 0) close_unused(file);
   file->fd = -1;
   unlock(&before);
 }

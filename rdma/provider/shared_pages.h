@@ -12,27 +12,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-/* The memfd of a context, in which each region has its own part, used once. */
-struct rocefs_page_file {
-  uint32_t count; /* regions that have pages of it */
-  int fd;         /* -1: none yet */
-  dev_t device;
-  ino_t inode;
-};
+#include "rdma/provider/shared_parts.h"
 
-/* Part of the memfd that stands for pages of the program. */
-struct rocefs_shared_pages {
-  char* address; /* NULL: none */
-  size_t length;
-  uint64_t offset; /* in the memfd */
-  struct rocefs_page_file* file;
-  struct rocefs_shared_pages* next;
-};
-
-/* True if these bytes are whole pages of private anonymous memory that can be read and written, and
- * only the calling thread can write to them. ROCEFS_SHARE_REGIONS in the environment decides
+/* True if these bytes, a region that was added (regions.h), are whole pages of private anonymous
+ * memory that can be read and written, and only the calling thread can write to them.
+ * ROCEFS_SHARE_REGIONS in the environment decides
  * otherwise: 0: false; 1: the program answers for its threads. */
 bool rocefs_can_share(const void* address, size_t length);
 /* Replaces the program's pages by those at `offset` of the memfd `fd`, with the same bytes. Closes
@@ -41,8 +26,9 @@ bool rocefs_can_share(const void* address, size_t length);
 int rocefs_share_pages(struct rocefs_shared_pages* pages, struct rocefs_page_file* file,
                        void* address, size_t length, int fd, uint64_t offset);
 /* Makes shared pages the program's own, except where the program has mapped others. The engine does
- * not write to them any more. Pages for which that fails stay as they are, shared with nobody: a
- * child of fork() does not have them. */
+ * not write to them any more. Where the kernel has pages pinned, or does not say what is mapped,
+ * they stay as they are, shared with nobody, until a later call. Pages for which it fails stay so
+ * for good: a child of fork() does not have them. */
 void rocefs_unshare_pages(struct rocefs_shared_pages* pages);
 /* Does so for all pages of the memfd, and closes it. */
 void rocefs_close_page_file(struct rocefs_page_file* file);

@@ -22,7 +22,8 @@ struct verbs_case {
 /* Lists of cases; each ends with one without a name. */
 extern const struct verbs_case kRequestCases[], kStateCases[], kServiceCases[], kChannelCases[],
     kSharedReceiveCases[], kProcessCases[], kWindowCases[], kEventCases[], kExtendedCases[],
-    kAbsentCases[], kRuleCases[], kSharedPageCases[], kXrcCases[], kDomainCases[], kGidCases[];
+    kAbsentCases[], kRuleCases[], kSharedPageCases[], kKeptPageCases[], kXrcCases[], kDomainCases[],
+    kGidCases[];
 /* Run by a script that removes the device, kills the engine, or takes the port down and up, when
  * the program has printed `ready`. */
 extern const struct verbs_case kLeavingCases[], kDyingCases[], kPortCases[];
