@@ -31,8 +31,7 @@ struct rocefs_process_state rocefs_process_state(void) {
   return now;
 }
 
-/* A copier that came or went meanwhile would count as another thread of the program, or hide one.
- */
+/* A copier that came or went meanwhile would count as a thread of the program, or hide one. */
 bool rocefs_is_alone(const struct rocefs_process_state* now, const void* address, size_t length,
                      unsigned own) {
   return rocefs_regions_in(address, length) <= own && now->known &&

@@ -11,10 +11,10 @@
 struct rocefs_process_state {
   bool known; /* the others are valid */
   unsigned long threads;
-  bool
-      pins; /* the kernel has pages pinned, for another device or io_uring, and may write to them */
-  bool locks;                    /* pages are locked: they were to stay */
-  struct rocefs_copiers copiers; /* before the kernel was asked */
+  bool pins;  /* pages, for another device or io_uring: the kernel may write to them */
+  bool locks; /* pages, which were to stay */
+  /* Before the kernel was asked. */
+  struct rocefs_copiers copiers;
 };
 
 struct rocefs_process_state rocefs_process_state(void);
