@@ -399,6 +399,10 @@ TEST_CASE("program: a descriptor whose close blocks ends the claim, and blocks n
   lingering.close();
   sent.set_value();
   REQUIRE(rig.claims.told("release mb_0"));
+  // The message, and the descriptor in it, go when the loop has handled it.
+  std::promise<void> handled;
+  rig.loop.post([&] { handled.set_value(); });
+  handled.get_future().wait();
   CHECK(rig.server->closer().waiting() == 1);
   CHECK(claimed_by_hand(rig));
 }
