@@ -135,7 +135,7 @@ void rocefs_want_copier(struct rocefs_context* context, size_t length) {
   if (length < ROCEFS_COPIER_LEAST) return;
   if (__atomic_exchange_n(&context->copier_wanted, 1, __ATOMIC_RELAXED)) return;
   struct rocefs_copier* copier = make_copier(context);
-  rocefs_set_copied(&context->regions, copier);
+  if (copier) rocefs_copier_came();
   __atomic_store_n(&context->copier, copier, __ATOMIC_RELEASE);
 }
 
@@ -148,7 +148,7 @@ void rocefs_end_copier(struct rocefs_context* context) {
     return;
   }
   /* The thread counts as one of the program's from now on. */
-  rocefs_set_copied(&context->regions, false);
+  rocefs_copier_goes();
   __atomic_store_n(&copier->leaves, 1, __ATOMIC_SEQ_CST);
   struct timespec until;
   do { /* repeats: the engine may have reset the word on which the thread waits */

@@ -106,15 +106,19 @@ static struct {
   ino_t inode;
 } kept = {.fd = -1};
 
-static bool is_kept(void) {
+static bool is_open(void) {
   struct stat status;
-  return kept.fd >= 0 && kept.process == getpid() && !fstat(kept.fd, &status) &&
-         status.st_dev == kept.device && status.st_ino == kept.inode;
+  return kept.fd >= 0 && !fstat(kept.fd, &status) && status.st_dev == kept.device &&
+         status.st_ino == kept.inode;
+}
+static bool is_kept(void) {
+  return kept.process == getpid() && is_open();
 }
 
 int rocefs_keep_mappings(void) {
   struct stat status;
   if (is_kept()) return 0;
+  rocefs_drop_mappings();
   int fd = open_maps();
   if (fd < 0) return errno;
   /* Not in place of a standard descriptor that the program has closed. */
@@ -130,7 +134,7 @@ int rocefs_keep_mappings(void) {
 }
 
 void rocefs_drop_mappings(void) {
-  if (is_kept()) close(kept.fd);
+  if (is_open()) close(kept.fd);
   kept.fd = -1;
 }
 

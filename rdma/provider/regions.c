@@ -104,14 +104,19 @@ static unsigned overlaps(struct rocefs_regions* regions, uintptr_t begin, uintpt
   return found;
 }
 
-void rocefs_set_copied(struct rocefs_regions* regions, bool copied) {
+static void count_copiers(unsigned more) {
   pthread_mutex_lock(&mutex);
-  if (regions->copied != copied) {
-    copiers.count += copied ? 1 : -1u;
-    ++copiers.changes;
-  }
-  regions->copied = copied;
+  copiers.count += more;
+  ++copiers.changes;
   pthread_mutex_unlock(&mutex);
+}
+
+void rocefs_copier_came(void) {
+  count_copiers(1);
+}
+
+void rocefs_copier_goes(void) {
+  count_copiers(-1u);
 }
 
 struct rocefs_copiers rocefs_copiers(void) {

@@ -16,7 +16,6 @@ struct rocefs_regions {
   struct rocefs_region* sorted; /* by `begin` */
   uint32_t count, room;
   size_t longest;              /* of all that there were */
-  bool copied;                 /* a copier moves them */
   struct rocefs_regions* next; /* of another context of this process */
 };
 
@@ -27,8 +26,9 @@ bool rocefs_add_region(struct rocefs_regions* regions, const void* address, size
 void rocefs_remove_region(struct rocefs_regions* regions, const void* address, size_t length);
 /* True if all of these bytes are in regions. */
 bool rocefs_is_registered(struct rocefs_regions* regions, uint64_t address, size_t length);
-/* From now on, or no longer, a copier moves these regions: its thread runs at least as long. */
-void rocefs_set_copied(struct rocefs_regions* regions, bool copied);
+/* A copier has come, or goes: its thread runs at least as long as it is counted. */
+void rocefs_copier_came(void);
+void rocefs_copier_goes(void);
 /* Copiers of this process that move regions. */
 struct rocefs_copiers {
   unsigned count;

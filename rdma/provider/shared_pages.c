@@ -345,21 +345,22 @@ static void keep(const struct rocefs_shared_pages* pages) {
   stuck = &entry->pages;
 }
 
+static bool is_same_file(const struct rocefs_page_file* a, const struct rocefs_page_file* b) {
+  return a->inode == b->inode && a->device == b->device;
+}
+
 /* Closes the memfd of a context that has gone, once no pages of it are left. */
 static void close_unused(const struct rocefs_page_file* file) {
   for (const struct rocefs_shared_pages* pages = stuck; pages; pages = pages->next)
-    if (pages->file->inode == file->inode && pages->file->device == file->device) return;
+    if (is_same_file(pages->file, file)) return;
   if (rocefs_is_page_file(file)) close(file->fd);
 }
 
+/* Ends at the first that stays: the reason is the same for all. */
 static void retry_stuck(void) {
-  for (struct rocefs_shared_pages** link = &stuck; *link;) {
-    struct rocefs_shared_pages* pages = *link;
-    if (!give_back(pages, 0)) {
-      link = &pages->next;
-      continue;
-    }
-    *link = pages->next;
+  while (stuck && give_back(stuck, 0)) {
+    struct rocefs_shared_pages* pages = stuck;
+    stuck = pages->next;
     if (pages->file->is_closed) close_unused(pages->file);
     free(pages); /* the first member of a struct stuck */
   }
@@ -399,8 +400,7 @@ int rocefs_share_pages(struct rocefs_shared_pages* pages, struct rocefs_page_fil
   return error;
 }
 
-/* Takes the first entry off the list; the mutex is held. `own`: as of
- * rocefs_is_alone(). */
+/* Takes the first entry off the list; the mutex is held. `own`: as of rocefs_is_alone(). */
 static void remove_first(struct rocefs_shared_pages** link, unsigned own) {
   struct rocefs_shared_pages* pages = *link;
   *link = pages->next;
@@ -430,7 +430,7 @@ void rocefs_close_page_file(struct rocefs_page_file* file) {
       link = &(*link)->next;
   }
   for (struct rocefs_shared_pages* pages = stuck; pages; pages = pages->next)
-    if (pages->file->inode == file->inode) pages->file->is_closed = true;
+    if (is_same_file(pages->file, file)) pages->file->is_closed = true;
   retry_stuck();
   if (file->fd >= 0) close_unused(file);
   file->fd = -1;

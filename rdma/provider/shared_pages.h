@@ -17,8 +17,8 @@
 
 /* True if these bytes, a region that was added (regions.h), are whole pages of private anonymous
  * memory that can be read and written, and only the calling thread can write to them.
- * ROCEFS_SHARE_REGIONS in the environment decides
- * otherwise: 0: false; 1: the program answers for its threads. */
+ * ROCEFS_SHARE_REGIONS in the environment decides otherwise: 0: false; 1: the program answers for
+ * its threads. */
 bool rocefs_can_share(const void* address, size_t length);
 /* Replaces the program's pages by those at `offset` of the memfd `fd`, with the same bytes. Closes
  * `fd`, or keeps it in `file`. `pages` and `file` stay where they are until
