@@ -162,12 +162,14 @@ void bench_packets(Table& table) {
     return Row{figure, rate(ns[own]), rate(ns[ring]) + " ring + memcpy",
                fmt::format("{:.2f}", ns.ratio(ring, own)), ""};
   };
-  table.push_back(judged(row("4 KiB WRITE packets, working set 64 KiB", 1, 0), ns.ratio(0, 1),
-                         Bound::kAtLeast, 0.35, ""));
-  table.push_back(row("4 KiB WRITE packets, working set 64 MiB", 3, 2));
+  auto with_goal = [&](const char* figure, size_t own, size_t ring, double goal) {
+    table.push_back(judged(row(figure, own, ring), ns.ratio(ring, own), Bound::kAtLeast, goal, ""));
+  };
+  with_goal("4 KiB WRITE packets, working set 64 KiB", 1, 0, 0.75);
+  with_goal("4 KiB WRITE packets, working set 64 MiB", 3, 2, 0.6);
   table.push_back(row("  in messages of 16 KiB, working set 64 KiB", 7, 0));
   table.push_back(row("  in messages of 64 KiB, working set 256 KiB", 4, 0));
-  table.push_back(row("  through a switch, working set 64 KiB", 5, 0));
+  with_goal("  through a switch, working set 64 KiB", 5, 0, 0.65);
   table.push_back({"64 B WRITE messages", rate(ns[6]), "", "", ""});
 }
 

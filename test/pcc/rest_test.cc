@@ -93,7 +93,7 @@ TEST_CASE("rest: all calls are made while they are traced") {
   rig.made(700);
   CHECK(rig.made(100) == 100);
   rig.world.pages.signals->trace_calls = 0;
-  CHECK(rig.made(100) <= 1);
+  CHECK(rig.made(100) <= 1);  // the latest traced call may have brought it to rest
   rig.world.pages.signals->trace_calls = 1;
   CHECK(rig.made(100) == 100);
 }
