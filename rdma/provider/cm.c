@@ -35,13 +35,15 @@ enum { kOptionAt = 8, kOptionSizeAt = 28, kOtherFileAt = 20 };
 enum { kMaxInVain = 10000 }; /* events in a row that another thread has got */
 
 struct channel {
-  uint64_t name; /* program's socket */
+  uint64_t name;  /* program's socket */
+  uint32_t users; /* commands in progress, and the list; the last one frees it; by mutex */
   struct rocefs_connection connection;
+  bool closed; /* by the connection's mutex */
   struct channel* next;
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct channel* channels;      /* protected by mutex */
+static struct channel* channels;      /* open ones; protected by mutex */
 static char root[IBV_SYSFS_PATH_MAX]; /* protected by mutex */
 
 static struct channel** find(uint64_t name) {
@@ -50,13 +52,31 @@ static struct channel** find(uint64_t name) {
   return link;
 }
 
-static struct channel* channel_of(int fd) {
+/* The descriptor's channel, which stays until release(), though another thread may close it. */
+static struct channel* hold(int fd) {
   uint64_t name = rocefs_channel_name(fd);
   if (!name) return NULL;
   pthread_mutex_lock(&mutex);
   struct channel* channel = *find(name);
+  if (channel) ++channel->users;
   pthread_mutex_unlock(&mutex);
   return channel;
+}
+
+static void release(struct channel* channel) {
+  pthread_mutex_lock(&mutex);
+  bool last = --channel->users == 0;
+  pthread_mutex_unlock(&mutex);
+  if (!last) return;
+  rocefs_disconnect(&channel->connection);
+  free(channel);
+}
+
+static bool is_closed(struct channel* channel) {
+  pthread_mutex_lock(&channel->connection.mutex);
+  bool closed = channel->closed;
+  pthread_mutex_unlock(&channel->connection.mutex);
+  return closed;
 }
 
 /* Opens the engine's end of a new channel and this end; returns an errno. */
@@ -91,6 +111,7 @@ static int open_channel(int fd) {
     return error;
   }
   channel->name = rocefs_channel_name(events);
+  channel->users = 1;
   int taken = dup3(events, fd, O_CLOEXEC);
   close(events);
   pthread_mutex_lock(&mutex);
@@ -109,6 +130,17 @@ static int look(int fd, struct stat* status) {
   return -1;
 }
 
+/* Ends a channel behind the command in progress. In a child of fork() the channel is still the
+ * parent's, and a mutex may be that of a thread which is not here. */
+static void end_channel(struct channel* channel) {
+  struct rocefs_connection* connection = &channel->connection;
+  if (connection->owner != getpid()) return;
+  pthread_mutex_lock(&connection->mutex);
+  channel->closed = true;
+  shutdown(connection->fd, SHUT_RDWR);
+  pthread_mutex_unlock(&connection->mutex);
+}
+
 static int close_channel(int fd) {
   int before = errno; /* close() may follow a failure whose errno is still to be returned */
   uint64_t name = rocefs_channel_name(fd);
@@ -118,8 +150,8 @@ static int close_channel(int fd) {
   if (channel) *link = channel->next;
   pthread_mutex_unlock(&mutex);
   if (channel) {
-    rocefs_disconnect(&channel->connection);
-    free(channel);
+    end_channel(channel);
+    release(channel);
   }
   errno = before;
   return close(fd);
@@ -196,7 +228,8 @@ static int exchange(struct channel* channel, int fd, const void* data, size_t si
                     struct reply* reply) {
   struct rocefs_connection* connection = &channel->connection;
   pthread_mutex_lock(&connection->mutex);
-  int error = connection->broken ? EIO : send_command(connection->fd, data, size, other);
+  int error = channel->closed ? EBADF : connection->broken ? EIO : 0;
+  if (!error) error = send_command(connection->fd, data, size, other);
   if (!error) {
     error = receive_reply(connection->fd, reply);
     if (!error && other < 0 && !reply->said.error) error = admit(data, size, reply);
@@ -211,10 +244,11 @@ static int exchange(struct channel* channel, int fd, const void* data, size_t si
 /* Counts the events of a migrated id at its former channel, once the command in progress there has
  * ended. */
 static int end_move(const void* data, size_t size, int other, struct reply* reply) {
-  struct channel* from = channel_of(other);
+  struct channel* from = hold(other);
   if (from) {
     pthread_mutex_lock(&from->connection.mutex);
     pthread_mutex_unlock(&from->connection.mutex);
+    release(from);
   }
   return admit(data, size, reply);
 }
@@ -229,41 +263,39 @@ static int command(struct channel* channel, int fd, const void* data, size_t siz
   return error;
 }
 
-/* Waits as the descriptor's flags say: without limit, or not at all. The engine ends a channel; but
- * a thread that waits while another one closes the channel goes on waiting, as with a file of the
- * kernel. */
-static int await_event(struct channel* channel, int fd) {
-  uint64_t name = channel->name;
+/* Waits as the descriptor's flags say: without limit, or not at all. The engine ends a channel. */
+static int await_event(int fd) {
   char octet;
   ssize_t got = recv(fd, &octet, 1, MSG_PEEK);
-  if (got > 0) return 0;
-  if (got < 0) return errno;
-  pthread_mutex_lock(&mutex);
-  bool ours = *find(name) != NULL;
-  pthread_mutex_unlock(&mutex);
-  if (ours) return EIO;
-  pause();
-  return EINTR;
+  return got > 0 ? 0 : got < 0 ? errno : EIO;
+}
+
+static int get_event(struct channel* channel, int fd, const void* data, size_t size) {
+  for (unsigned in_vain = 0; in_vain < kMaxInVain; ++in_vain) {
+    int error = await_event(fd);
+    if (error) return error;
+    error = command(channel, fd, data, size);
+    if (error != EAGAIN) return error;
+    sched_yield(); /* taken by another thread */
+  }
+  return EIO;
 }
 
 static ssize_t write_command(int fd, const void* data, size_t size) {
-  struct channel* channel = channel_of(fd);
+  struct channel* channel = hold(fd);
   if (!channel) return write(fd, data, size);
-  int error = EINVAL;
-  if (size >= sizeof(struct header) && size <= ROCEFS_CM_MAX_COMMAND) {
-    bool waits = load(data, 0, 4) == kGetEvent;
-    unsigned in_vain = 0;
-    for (; in_vain < kMaxInVain; ++in_vain) {
-      error = waits ? await_event(channel, fd) : 0;
-      if (error) break;
-      error = command(channel, fd, data, size);
-      if (!waits || error != EAGAIN) break;
-      sched_yield(); /* taken by another thread */
-    }
-    if (in_vain == kMaxInVain) error = EIO;
-  }
+  bool whole = size >= sizeof(struct header) && size <= ROCEFS_CM_MAX_COMMAND;
+  bool waits = whole && load(data, 0, 4) == kGetEvent;
+  int error = !whole  ? EINVAL
+              : waits ? get_event(channel, fd, data, size)
+                      : command(channel, fd, data, size);
+  bool closed = error && is_closed(channel);
+  release(channel);
   if (!error) return (ssize_t)size;
-  errno = error;
+  /* A thread that waits while another one closes the channel goes on waiting, as with a file of the
+   * kernel; the descriptor may be another file by now. */
+  if (waits && closed) pause();
+  errno = closed ? (waits ? EINTR : EBADF) : error;
   return -1;
 }
 

@@ -124,6 +124,11 @@ serve rping -s -p $port -C 2
 ask "${afar[@]}" rping -c -a 10.9.0.1 -p $port -C 2
 served
 
+test_case "a thread that waits for events while another one closes the channel goes on waiting"
+closes=("${near[@]}" python3 "$lib/cm_closes.py" "$mb_1" 500)
+timeout -k 5 60 "${closes[@]}" >"$dir/closes" 2>&1 || fail "$(tail -n 5 "$dir/closes")"
+await no_ids
+
 test_case "a client is rejected if nobody listens"
 # The rejection arrives before the first REQ would be sent again.
 if timeout 20 "${afar[@]}" rping -c -a 10.9.0.1 -p 1 -C 1 >"$dir/client" 2>&1; then fail "nobody listens, and yet"; fi
