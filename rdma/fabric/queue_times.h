@@ -1,14 +1,14 @@
-// QueueTimes: for how long each egress queue of a switch had how many octets. A queue costs memory
-// once it is used, and time at each change of its length alone.
+// QueueTimes: for how long each egress queue had how many octets, of all switches of a run. A queue
+// costs memory once it is used, and time at each change of its length alone.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <vector>
+#include <deque>
 
 #include "core/base/log_histogram.h"
 #include "core/base/time.h"
-#include "rdma/packet/traffic_class.h"
 
 namespace rocefs {
 
@@ -18,31 +18,36 @@ using OctetTimes = BasicLogHistogram<5>;
 // Core thread, or while the engine stands still.
 class QueueTimes {
  public:
-  // All queues are empty at `begin`.
-  QueueTimes(size_t ports, TimeNs begin) : begin_(begin), queues_(ports * kPriorities) {}
-
-  // The queue had `octets` until now, and is about to have others.
-  void changes(size_t port, size_t priority, uint64_t octets, TimeNs now) {
-    std::unique_ptr<Queue>& queue = queues_[port * kPriorities + priority];
-    if (!queue) queue = std::make_unique<Queue>(Queue{begin_, {}});
-    // A packet that passes an idle queue is the usual case: its length lasted no time.
-    if (now == queue->since && octets <= queue->times.max()) return;
-    queue->times.add(octets, static_cast<uint64_t>(now - queue->since));
-    queue->since = now;
+  // Where the times of one more queue are added up.
+  OctetTimes& add_queue() { return queues_.emplace_back(); }
+  // The queue had so many octets for so long.
+  void add(OctetTimes& times, uint64_t octets, TimeNs lasted) {
+    changes_[count_++] = {&times, octets, lasted};
+    if (count_ == kMany) settle();
   }
-  // Null for a queue that had never an octet. Times are those up to its last change.
-  const OctetTimes* find(size_t port, size_t priority) const {
-    const std::unique_ptr<Queue>& queue = queues_[port * kPriorities + priority];
-    return queue ? &queue->times : nullptr;
+  // Adds up what has been added since: until then it is in no OctetTimes. Those of a large fabric
+  // are not in the cache, so their misses overlap here.
+  void settle() {
+    for (size_t i = 0; i < count_; ++i) __builtin_prefetch(changes_[i].times, 1);
+    for (size_t i = 0; i < count_; ++i) changes_[i].times->prefetch(changes_[i].octets);
+    for (size_t i = 0; i < count_; ++i) {
+      const Change& one = changes_[i];
+      one.times->add(one.octets, static_cast<uint64_t>(one.lasted));
+    }
+    count_ = 0;
   }
 
  private:
-  struct Queue {
-    TimeNs since;  // last change
-    OctetTimes times;
+  struct Change {
+    OctetTimes* times = nullptr;
+    uint64_t octets = 0;
+    TimeNs lasted = 0;
   };
-  const TimeNs begin_;
-  std::vector<std::unique_ptr<Queue>> queues_;
+  static constexpr size_t kMany = 32;
+
+  std::deque<OctetTimes> queues_;
+  std::array<Change, kMany> changes_;
+  size_t count_ = 0;
 };
 
 }  // namespace rocefs

@@ -197,14 +197,14 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs 
   if (Shortage lacks = shortage(from, to, priority, length); lacks.link) {
     lacks.link->counters().overflowed.add();
     (drops_.*lacks.room).add();
-    queue.counters.dropped.add();
+    to.egress_counters[priority].dropped.add();
     return false;
   }
-  if (marker_.at_enqueue()) mark(queue, packet);
+  if (marker_.at_enqueue()) mark(to, priority, packet);
   if (to.waiting == 0) to.first = &packet;
   queue.fifo.push(std::move(arriving));
   queue.packets.add();
-  if (queue_times_) queue_times_->changes(to.index, priority, queue.bytes.get(), now);
+  if (queue_times_) note_length(queue, now);
   queue.bytes.add(length);
   raise(queue.peak, queue.bytes.get());
   to.waiting |= static_cast<uint8_t>(1u << priority);
@@ -238,11 +238,11 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
   if (from.first) rocefs::prefetch(*from.first);
   if (queue.fifo.empty()) from.waiting &= static_cast<uint8_t>(~(1u << priority));
   queue.packets.set(queue.packets.get() - 1);
-  if (queue_times_) queue_times_->changes(from.index, priority, queue.bytes.get(), now);
+  if (queue_times_) note_length(queue, now);
   queue.bytes.set(queue.bytes.get() - length);
   from.queued_bytes -= length;
   used_.set(used_.get() - length);
-  if (marker_.at_dequeue()) mark(queue, *packet);
+  if (marker_.at_dequeue()) mark(from, priority, *packet);
   if (packet->option_len > 0 && settings_.telemetry) stamp(from, queue, *packet, now);
   if (packet->ingress == kNoIngress) return packet;
   PortUnit& ingress = *ports_[packet->ingress];
@@ -285,26 +285,40 @@ void Switch::prefetch_receive(const PortUnit& from, const Packet& packet, int st
   __builtin_prefetch(&egress.queues[priority_of(packet)], 1);
 }
 
-void Switch::measure_queues(TimeNs now) {
-  queue_times_ = std::make_unique<QueueTimes>(ports_.size(), now);
+void Switch::measure_queues(QueueTimes& into, TimeNs now) {
+  queue_times_ = &into;
+  for (const auto& port : ports_) {
+    for (EgressQueue& queue : port->queues) queue.since = now;
+  }
+}
+
+// The queue had its length until now, and is about to have another one.
+void Switch::note_length(EgressQueue& queue, TimeNs now) {
+  if (!queue.times) queue.times = &queue_times_->add_queue();
+  const uint64_t octets = queue.bytes.get();
+  // A packet that passes an idle queue is the usual case: its length lasted no time.
+  if (now == queue.since && octets <= queue.longest) return;
+  queue.longest = std::max(queue.longest, octets);
+  queue_times_->add(*queue.times, octets, now - queue.since);
+  queue.since = now;
 }
 
 void Switch::note_queues(TimeNs now) {
   if (!queue_times_) return;
   for (const auto& port : ports_) {
-    for (size_t priority = 0; priority < kPriorities; ++priority) {
-      if (!queue_times_->find(port->index, priority)) continue;
-      queue_times_->changes(port->index, priority, port->queues[priority].bytes.get(), now);
+    for (EgressQueue& queue : port->queues) {
+      if (queue.times) note_length(queue, now);
     }
   }
+  queue_times_->settle();
 }
 
-void Switch::mark(EgressQueue& queue, Packet& packet) {
+void Switch::mark(PortUnit& port, size_t priority, Packet& packet) {
   Ecn ecn = ecn_of(packet);
   if (ecn == Ecn::kNotCapable || ecn == Ecn::kCongested) return;
-  if (!marker_.marks(queue.bytes.get())) return;
+  if (!marker_.marks(port.queues[priority].bytes.get())) return;
   mark_congested(packet);
-  queue.counters.marked.add();
+  port.egress_counters[priority].marked.add();
 }
 
 // The octets sent include Ethernet framing, as the link's rate does.

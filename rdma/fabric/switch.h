@@ -80,12 +80,11 @@ class Switch final : public KnobOwner {
   bool send(PacketPtr&& packet, TimeNs now);
   // At most one observer; null removes it.
   void set_observer(SwitchObserver* observer) { observer_ = observer; }
-  // Measures the egress queues from now on. All ports have been added.
-  void measure_queues(TimeNs now);
+  // Measures the egress queues from now on: EgressQueue::times. All ports have been added. `into`
+  // outlives the switch's last packet.
+  void measure_queues(QueueTimes& into, TimeNs now);
   // Adds the time up to `now`, if they are measured.
   void note_queues(TimeNs now);
-  // Null if they are not measured.
-  const QueueTimes* queue_times() const { return queue_times_.get(); }
 
   // Octets stored at all ports, and their maximum. Any thread.
   const Counter& used() const { return used_; }
@@ -133,7 +132,8 @@ class Switch final : public KnobOwner {
     Counter RoomCounters::*room = nullptr;
   };
   Shortage shortage(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const;
-  void mark(EgressQueue& queue, Packet& packet);
+  void note_length(EgressQueue& queue, TimeNs now);
+  void mark(PortUnit& port, size_t priority, Packet& packet);
   static void stamp(const PortUnit& port, const EgressQueue& queue, Packet& packet, TimeNs now);
   void pause(PortUnit& port, size_t priority);
   void resume(PortUnit& port, size_t priority);
@@ -159,7 +159,7 @@ class Switch final : public KnobOwner {
   Counter used_, peak_;
   RoomCounters drops_;
   SwitchObserver* observer_ = nullptr;
-  std::unique_ptr<QueueTimes> queue_times_;  // null by default
+  QueueTimes* queue_times_ = nullptr;  // null: queues are not measured
   std::function<void(const std::string&)> warn_;
 };
 

@@ -9,6 +9,7 @@
 #include "core/base/counter.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/priority_turn.h"
+#include "rdma/fabric/queue_times.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/traffic_class.h"
 
@@ -45,12 +46,15 @@ inline constexpr CounterRow<RoomCounters> kRoomCounters[] = {
      "packets dropped because the buffer of the link they were to leave by was full"},
 };
 
-// Queue of an egress port and priority, first in, first out.
+// Queue of an egress port and priority, first in, first out. A cache line.
 struct alignas(64) EgressQueue {
   PacketFifo fifo;
   Counter bytes, packets;  // queued now
   Counter peak;            // octets
-  EgressCounters counters;
+  // While the switch measures its queues.
+  OctetTimes* times = nullptr;  // null until the queue is used
+  TimeNs since = 0;             // last change
+  uint64_t longest = 0;         // octets
 };
 
 // Count of an ingress port and priority.
@@ -82,6 +86,7 @@ struct SwitchPort : LinkSource, LinkSink {
   bool headroom_short = false;
   uint64_t headroom_needed = 0, headroom_built = 0;  // by the links' present and initial parameters
   std::array<EgressQueue, kPriorities> queues;
+  std::array<EgressCounters, kPriorities> egress_counters;
   std::array<IngressCount, kPriorities> ingress;
 };
 

@@ -64,7 +64,7 @@ void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Fabric
     add_reading(tree, here + "/bytes", queue.bytes, "octets queued for this port now");
     add_reading(tree, here + "/packets", queue.packets, "packets queued for this port now");
     add_peak(tree, here, kQueuePeak, engine, queue.peak, queue.bytes);
-    add_counter_files(tree, here, kEgressCounters, queue.counters);
+    add_counter_files(tree, here, kEgressCounters, port.egress_counters[priority]);
     here = fmt::format("{}/pfc/{}", directory, priority);
     add_counter_files(tree, here, kIngressCounters, port.ingress[priority].counters);
     add_pause_files(tree, here, port.out->pause_state(priority));

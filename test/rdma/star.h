@@ -137,6 +137,9 @@ struct Star : World {
   EgressQueue& queue(unsigned host, size_t priority = 0) {
     return hub.port(host - 1).queues[priority];
   }
+  EgressCounters& egress_counters(unsigned host, size_t priority = 0) {
+    return hub.port(host - 1).egress_counters[priority];
+  }
   IngressCount& ingress(unsigned host, size_t priority = 0) {
     return hub.port(host - 1).ingress[priority];
   }
@@ -146,7 +149,7 @@ struct Star : World {
   uint64_t dropped() {
     uint64_t sum = 0;
     for (size_t port = 0; port < hub.port_count(); ++port) {
-      for (const EgressQueue& one : hub.port(port).queues) sum += one.counters.dropped.get();
+      for (const EgressCounters& one : hub.port(port).egress_counters) sum += one.dropped.get();
     }
     return sum;
   }

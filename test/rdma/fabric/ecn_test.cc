@@ -16,7 +16,7 @@ double marked_share(Star& star, uint64_t depth, uint64_t packets, Ecn ecn = Ecn:
   while (star.queue(2).bytes.get() < depth * kFullPacket) star.arrive(1, 2);
   REQUIRE(star.queue(2).packets.get() == depth);
   star.pause(2, 0, false);
-  uint64_t before = star.queue(2).counters.marked.get();
+  uint64_t before = star.egress_counters(2).marked.get();
   // A packet arrives whenever one leaves: the depth is constant.
   uint64_t seen = egress.counters().packets.get();
   for (uint64_t sent = 0; sent < packets;) {
@@ -29,7 +29,7 @@ double marked_share(Star& star, uint64_t depth, uint64_t packets, Ecn ecn = Ecn:
     seen = egress.counters().packets.get();
   }
   REQUIRE(star.run_idle());
-  return static_cast<double>(star.queue(2).counters.marked.get() - before) /
+  return static_cast<double>(star.egress_counters(2).marked.get() - before) /
          static_cast<double>(packets);
 }
 
@@ -92,9 +92,9 @@ TEST_CASE("ecn: at enqueue the queue on arrival counts, at dequeue the queue on 
     star.pause(2, 0);
     for (int i = 0; i < 10; ++i) star.arrive(1, 2, {0, Ecn::kCapable0});
     // 4 packets are below 20 KiB: the first five find no more; or the last five leave no more.
-    CHECK(star.queue(2).counters.marked.get() == (dequeue ? 0 : 5));
+    CHECK(star.egress_counters(2).marked.get() == (dequeue ? 0 : 5));
     star.pause(2, 0, false);
     REQUIRE(star.run_idle());
-    CHECK(star.queue(2).counters.marked.get() == 5);
+    CHECK(star.egress_counters(2).marked.get() == 5);
   }
 }

@@ -315,7 +315,7 @@ TEST_CASE(
     for (unsigned n = 1; n <= kHosts; ++n) star.pause(n, 0);
     auto marked = [&] {
       uint64_t sum = 0;
-      for (unsigned n = 1; n <= kHosts; ++n) sum += star.queue(n).counters.marked.get();
+      for (unsigned n = 1; n <= kHosts; ++n) sum += star.egress_counters(n).marked.get();
       return sum;
     };
     unsigned to = 0;

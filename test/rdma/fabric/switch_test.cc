@@ -65,7 +65,7 @@ TEST_CASE("switch: a packet that exceeds the buffer is dropped, and counted at i
   star.arrive(2, 3, {1});
   CHECK(star.hub.used().get() == 2 * kFullPacket);
   star.arrive(2, 3, {1});
-  CHECK(star.queue(3, 1).counters.dropped.get() == 1);
+  CHECK(star.egress_counters(3, 1).dropped.get() == 1);
   CHECK(star.link("h2-s").counters().overflowed.get() == 1);
   CHECK(star.link("h1-s").counters().overflowed.get() == 0);
   CHECK(star.hub.used().get() == 2 * kFullPacket);

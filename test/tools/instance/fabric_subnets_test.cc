@@ -256,8 +256,8 @@ TEST_CASE("fabric subnets: a switch's port counts delivered packets, not lost on
   CHECK(at.unicast_rcv == 4);
   CHECK(at.rcv_data == 750);
   CHECK(at.xmit_packets == 0);
-  made.queue(1, 0).counters.dropped.add(2);
-  made.queue(1, 7).counters.dropped.add(3);
+  made.egress_counters(1, 0).dropped.add(2);
+  made.egress_counters(1, 7).dropped.add(3);
   CHECK(state.counters(kHub, 1).xmit_discards == 5);
   CHECK(state.counters(kHub, 0).xmit_packets == 0);
 }
@@ -274,7 +274,7 @@ TEST_CASE("fabric subnets: clearing a switch's port clears the counters of its l
     link->bytes.set(4000);
     link->lost_bytes.set(1000);
   }
-  made.queue(1, 2).counters.dropped.add(2);
+  made.egress_counters(1, 2).dropped.add(2);
   PerfCounters which;
   which.rcv_packets = 1;
   which.xmit_data = 1;

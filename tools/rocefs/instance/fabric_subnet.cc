@@ -52,7 +52,7 @@ PerfCounters counters_of(const SwitchPort& port) {
   all.xmit_data = out.bytes.get() / kUnit;
   all.rcv_packets = all.unicast_rcv = arrived(in.packets, in.lost);
   all.rcv_data = arrived(in.bytes, in.lost_bytes) / kUnit;
-  for (const EgressQueue& queue : port.queues) all.xmit_discards += queue.counters.dropped.get();
+  for (const EgressCounters& one : port.egress_counters) all.xmit_discards += one.dropped.get();
   return all;
 }
 
@@ -71,7 +71,7 @@ void clear(SwitchPort& port, const PerfCounters& which) {
   if (which.xmit_data) clear_bytes(port.out->counters());
   if (which.rcv_data) clear_bytes(port.in->counters());
   if (!which.xmit_discards) return;
-  for (EgressQueue& queue : port.queues) queue.counters.dropped.set(0);
+  for (EgressCounters& one : port.egress_counters) one.dropped.set(0);
 }
 
 }  // namespace

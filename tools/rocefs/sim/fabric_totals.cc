@@ -32,10 +32,9 @@ void add_switch_port(FabricTotals& totals, const LinkPlaces& places, const Switc
   LinkTotals::Egress egress;
   uint64_t pauses = 0;
   for (size_t priority = 0; priority < kPriorities; ++priority) {
-    const EgressQueue& queue = port.queues[priority];
-    egress.marked += queue.counters.marked.get();
-    egress.dropped += queue.counters.dropped.get();
-    egress.queue_peak = std::max(egress.queue_peak, queue.peak.get());
+    egress.marked += port.egress_counters[priority].marked.get();
+    egress.dropped += port.egress_counters[priority].dropped.get();
+    egress.queue_peak = std::max(egress.queue_peak, port.queues[priority].peak.get());
     pauses += port.ingress[priority].counters.pause_sent.get();
   }
   totals.links[places.at(port.out)].egress = egress;

@@ -17,10 +17,10 @@ double busy_part(const OctetTimes& times) {
   return times.count() ? six_digits(1 - static_cast<double>(empty) / all) : 0;
 }
 
-QueueTotals queue_totals_of(const Switch& hub, size_t port, size_t priority,
-                            const OctetTimes& times, TimeNs now) {
+// Of a queue that has been used.
+QueueTotals queue_totals_of(const Switch& hub, size_t port, size_t priority, TimeNs now) {
   const SwitchPort& at = hub.port(port);
-  const EgressQueue& queue = at.queues[priority];
+  const OctetTimes& times = *at.queues[priority].times;
   QueueTotals totals;
   totals.of = fmt::format("{}/ports/{}/queue/{}", hub.name(), port + 1, priority);
   totals.link = at.out->name();
@@ -28,8 +28,8 @@ QueueTotals queue_totals_of(const Switch& hub, size_t port, size_t priority,
   totals.octets = figures_of(times);
   totals.busy = busy_part(times);
   totals.paused_ns = at.out->pause_state(priority).paused_ns(now);
-  totals.marked = queue.counters.marked.get();
-  totals.dropped = queue.counters.dropped.get();
+  totals.marked = at.egress_counters[priority].marked.get();
+  totals.dropped = at.egress_counters[priority].dropped.get();
   return totals;
 }
 
@@ -49,14 +49,12 @@ AllQueues AllQueues::of(const Fabric& fabric, TimeNs now) {
   OctetTimes pooled;
   for (const auto& hub : fabric.switches()) {
     hub->note_queues(now);
-    const QueueTimes* measured = hub->queue_times();
-    if (!measured) continue;
     for (size_t port = 0; port < hub->port_count(); ++port) {
       for (size_t priority = 0; priority < kPriorities; ++priority) {
-        const OctetTimes* times = measured->find(port, priority);
+        const OctetTimes* times = hub->port(port).queues[priority].times;
         if (!times) continue;
         pooled.merge(*times);
-        all.queues.push_back(queue_totals_of(*hub, port, priority, *times, now));
+        all.queues.push_back(queue_totals_of(*hub, port, priority, now));
       }
     }
   }

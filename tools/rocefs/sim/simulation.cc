@@ -436,7 +436,7 @@ RunResult Simulation::run(const RunOptions& options) {
   on_core([this] {
     Fabric& fabric = instance_->fabric();
     for (const auto& one : fabric.switches()) {
-      if (options_.queues) one->measure_queues(fabric.scheduler().now());
+      if (options_.queues) one->measure_queues(queue_times_, fabric.scheduler().now());
     }
     loads_->begin(*this);
   });

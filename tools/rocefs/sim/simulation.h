@@ -152,6 +152,7 @@ class Simulation final : private FlowSink {
   void collect();
 
   const Config& config_;
+  QueueTimes queue_times_;  // if queues are measured
   std::unique_ptr<Instance> instance_;
   std::optional<IdealTimes> ideal_;
   std::optional<LoadRun> loads_;
