@@ -158,9 +158,14 @@ Result<void> check_faults(const char* faults) {
   return Faults(unused).arm(faults ? faults : "");
 }
 
-// Error for a word where no path is, as a mistyped command: a path has a slash as a rule.
+// Error for a word where no path is, as a mistyped command: a path has a slash as a rule. Those for
+// the end of a mount would begin one.
 Result<void> check_words(const Options& options) {
   const std::string& place = options.mount_point;
+  if (options.source == "umount" || options.source == "unmount") {
+    return errorf(EINVAL, "{} is no command: fusermount3 -u {} ends a mount", options.source,
+                  place);
+  }
   struct stat status;
   if (place.find('/') != place.npos || ::stat(place.c_str(), &status) == 0 || errno != ENOENT) {
     return {};
