@@ -10,6 +10,7 @@
 enum { kMaxTableLen = 4096 }; /* GIDs or keys of a port: programs walk through them */
 
 void rocefs_distrust(struct rocefs_context* context, const char* lie) {
+  ROCEFS_UNCANCELLED;
   if (__atomic_exchange_n(&context->connection.broken, 1, __ATOMIC_RELAXED)) return;
   fprintf(stderr, "rocefs: %s: the engine told of %s: the device is given up\n",
           context->verbs.context.device->name, lie);

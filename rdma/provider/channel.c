@@ -72,6 +72,7 @@ static int create_channel(struct rocefs_context* context, int* fd) {
 }
 
 static ssize_t write_command(int fd, const void* data, size_t size) {
+  ROCEFS_UNCANCELLED;
   struct command command;
   if (size < sizeof command) return write(fd, data, size);
   memcpy(&command, data, sizeof command);

@@ -21,6 +21,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "rdma/provider/cancel.h"
 #include "rdma/provider/cm_answers.h"
 #include "rdma/provider/rocefs.h"
 #include "rdma/uapi/cm.h"
@@ -122,6 +123,7 @@ static int open_channel(int fd) {
 }
 
 static int look(int fd, struct stat* status) {
+  ROCEFS_UNCANCELLED;
   if (fstat(fd, status)) return -1;
   if (!S_ISCHR(status->st_mode) || status->st_rdev != makedev(1, 3)) return 0;
   int error = open_channel(fd);
@@ -142,6 +144,7 @@ static void end_channel(struct channel* channel) {
 }
 
 static int close_channel(int fd) {
+  ROCEFS_UNCANCELLED;
   int before = errno; /* close() may follow a failure whose errno is still to be returned */
   uint64_t name = rocefs_channel_name(fd);
   pthread_mutex_lock(&mutex);
@@ -254,6 +257,7 @@ static int end_move(const void* data, size_t size, int other, struct reply* repl
 }
 
 static int command(struct channel* channel, int fd, const void* data, size_t size) {
+  ROCEFS_UNCANCELLED;
   struct reply reply;
   bool migrates = load(data, 0, 4) == kMigrateId && size >= kOtherFileAt + 4;
   int other = migrates ? (int)load(data, kOtherFileAt, 4) : -1;
@@ -263,16 +267,24 @@ static int command(struct channel* channel, int fd, const void* data, size_t siz
   return error;
 }
 
-/* Waits as the descriptor's flags say: without limit, or not at all. The engine ends a channel. */
-static int await_event(int fd) {
+static void release_cancelled(void* channel) {
+  release(channel);
+}
+
+/* Waits as the descriptor's flags say: without limit, or not at all. The engine ends a channel. The
+ * thread may be cancelled here, as in a read(2). */
+static int await_event(struct channel* channel, int fd) {
   char octet;
-  ssize_t got = recv(fd, &octet, 1, MSG_PEEK);
+  ssize_t got;
+  pthread_cleanup_push(release_cancelled, channel);
+  got = recv(fd, &octet, 1, MSG_PEEK);
+  pthread_cleanup_pop(0);
   return got > 0 ? 0 : got < 0 ? errno : EIO;
 }
 
 static int get_event(struct channel* channel, int fd, const void* data, size_t size) {
   for (unsigned in_vain = 0; in_vain < kMaxInVain; ++in_vain) {
-    int error = await_event(fd);
+    int error = await_event(channel, fd);
     if (error) return error;
     error = command(channel, fd, data, size);
     if (error != EAGAIN) return error;

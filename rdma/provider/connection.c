@@ -12,6 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "rdma/provider/cancel.h"
 #include "rdma/uapi/peer.h"
 
 enum {
@@ -122,6 +123,7 @@ static int introduce(int fd, const char* root, int* own, char* what, size_t size
 }
 
 int rocefs_connect(struct rocefs_connection* connection, const char* root, char* why, size_t size) {
+  ROCEFS_UNCANCELLED;
   char what[128] = "socket";
   int own = -1;
   int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -194,6 +196,7 @@ static bool is_harmless(int error) {
 
 int rocefs_exchange(struct rocefs_connection* connection, const struct rocefs_request* request,
                     int passed, struct rocefs_answer* answer, int* received, unsigned count) {
+  ROCEFS_UNCANCELLED;
   pthread_mutex_lock(&connection->mutex);
   int error = connection->broken ? EIO : send_request(connection->fd, request, passed);
   if (!is_harmless(error)) {
@@ -210,11 +213,13 @@ int rocefs_exchange(struct rocefs_connection* connection, const struct rocefs_re
 }
 
 void rocefs_check_alive(struct rocefs_connection* connection) {
+  ROCEFS_UNCANCELLED;
   struct pollfd end = {.fd = connection->fd};
   if (poll(&end, 1, 0) > 0) __atomic_store_n(&connection->broken, 1, __ATOMIC_RELAXED);
 }
 
 void rocefs_disconnect(struct rocefs_connection* connection) {
+  ROCEFS_UNCANCELLED;
   close(connection->fd);
   pthread_mutex_destroy(&connection->mutex);
 }

@@ -26,6 +26,7 @@ bool rocefs_is_foreign(const struct rocefs_context* context) {
 int rocefs_request_passing(struct rocefs_context* context, struct rocefs_request* request,
                            int passed, struct rocefs_answer* answer, int* received,
                            unsigned count) {
+  ROCEFS_UNCANCELLED;
   if (rocefs_is_foreign(context) || rocefs_is_gone(context)) return EIO;
   int error = rocefs_exchange(&context->connection, request, passed, answer, received, count);
   if (error || !answer->error) return error;
@@ -48,6 +49,7 @@ int rocefs_destroy_error(const struct rocefs_context* context, int error) {
 }
 
 void* rocefs_map(int fd, size_t size, int protection) {
+  ROCEFS_UNCANCELLED;
   if (fd < 0) {
     errno = EMFILE;
     return NULL;
@@ -133,6 +135,7 @@ static int open_engine(struct rocefs_context* context, const char* root, char* w
 }
 
 void rocefs_free_context(struct ibv_context* ibv) {
+  ROCEFS_UNCANCELLED;
   struct rocefs_context* context = rocefs_context_of(ibv);
   rocefs_remove_channels(context);
   rocefs_end_copier(context);
@@ -158,6 +161,7 @@ void rocefs_cq_event(struct ibv_cq* cq) {
 
 struct verbs_context* rocefs_alloc_context(struct ibv_device* device, int cmd_fd,
                                            void* private_data) {
+  ROCEFS_UNCANCELLED;
   const struct rocefs_device* ours = ROCEFS_CONTAINER(device, struct rocefs_device, verbs.device);
   char why[512];
   (void)private_data;

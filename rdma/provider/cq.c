@@ -186,6 +186,7 @@ int rocefs_req_notify_cq(struct ibv_cq* ibv, int solicited_only) {
 /* Replaces the memory. When the engine answers it has moved unconsumed completions to the new
  * memory, and writes there from then on. */
 int rocefs_resize_cq(struct ibv_cq* ibv, int cqe) {
+  ROCEFS_UNCANCELLED;
   struct rocefs_context* context = rocefs_context_of(ibv->context);
   struct rocefs_cq* cq = rocefs_cq_of(ibv);
   if (cqe < 1 || (uint32_t)cqe > context->attr.max_cqe) return EINVAL;

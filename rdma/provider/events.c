@@ -106,6 +106,7 @@ static ssize_t tell_end(struct rocefs_context* context, struct rocefs_async_even
 
 /* Takes the next event if there is one. */
 static ssize_t take_event(int fd, void* data, size_t size) {
+  ROCEFS_UNCANCELLED;
   bool completion = size == sizeof(uint64_t), known = true;
   struct rocefs_context* context = completion ? NULL : rocefs_context_of_events(fd);
   pthread_mutex_lock(&mutex);
@@ -151,6 +152,7 @@ static void put_back(struct rocefs_context* context, uint64_t channel,
 
 void rocefs_drop_events(struct rocefs_context* context, int fd, uint64_t channel,
                         const struct rocefs_element* element) {
+  ROCEFS_UNCANCELLED;
   const int error = errno; /* a destruction that succeeds leaves errno alone */
   struct rocefs_async_event event = {0};
   size_t kept = 0, room = 0, taken = 0;

@@ -48,6 +48,7 @@ static int share(struct rocefs_context* context, struct rocefs_mr* mr,
 
 struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, uint64_t iova,
                              int access) {
+  ROCEFS_UNCANCELLED;
   struct rocefs_request request = {.op = ROCEFS_OP_REG_MR,
                                    .u.reg_mr = {.pd = pd->handle,
                                                 .access = (uint32_t)access,
@@ -91,6 +92,7 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
  * before. */
 int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* address, size_t length,
                     int access) {
+  ROCEFS_UNCANCELLED;
   struct rocefs_request request = {
       .op = ROCEFS_OP_REREG_MR,
       .u.rereg_mr = {.handle = mr->ibv_mr.handle,
@@ -123,6 +125,7 @@ int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* add
 }
 
 int rocefs_dereg_mr(struct verbs_mr* mr) {
+  ROCEFS_UNCANCELLED;
   struct rocefs_request request = {.op = ROCEFS_OP_DEREG_MR, .u.handle = mr->ibv_mr.handle};
   struct rocefs_context* context = rocefs_context_of(mr->ibv_mr.context);
   int error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));

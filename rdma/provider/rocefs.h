@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "rdma/provider/abi.h"
+#include "rdma/provider/cancel.h"
 #include "rdma/provider/connection.h"
 #include "rdma/provider/regions.h"
 #include "rdma/provider/shared_pages.h"

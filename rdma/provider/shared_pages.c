@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rdma/provider/cancel.h"
 #include "rdma/provider/mappings.h"
 #include "rdma/provider/process_state.h"
 #include "rdma/provider/regions.h"
@@ -45,17 +46,25 @@ static bool forks_here(void) {
   return __atomic_load_n(&is_forking, __ATOMIC_ACQUIRE) && pthread_equal(forker, pthread_self());
 }
 
+/* State of a thread before it took the lock. */
+struct before {
+  sigset_t signals;
+  int cancel;
+};
+
 /* Blocks all signals while the lock is held: a handler could write to the pages, or fork. */
-static void lock(sigset_t* before) {
+static void lock(struct before* before) {
   sigset_t every;
   sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, before);
+  pthread_sigmask(SIG_SETMASK, &every, &before->signals);
+  before->cancel = rocefs_forbid_cancel();
   if (!forks_here()) pthread_mutex_lock(&mutex);
 }
 
-static void unlock(const sigset_t* before) {
+static void unlock(const struct before* before) {
   if (!forks_here()) pthread_mutex_unlock(&mutex);
-  pthread_sigmask(SIG_SETMASK, before, NULL);
+  rocefs_restore_cancel(&before->cancel);
+  pthread_sigmask(SIG_SETMASK, &before->signals, NULL);
 }
 
 /* ---- When pages can be shared ---- */
@@ -87,7 +96,7 @@ bool rocefs_can_share(const void* address, size_t length) {
   bool answers = wanted && !strcmp(wanted, "1") && rocefs_regions_in(address, length) <= 1;
   struct rocefs_process_state now = rocefs_process_state();
   if (!answers && !rocefs_is_alone(&now, address, length, 1)) return false;
-  sigset_t before;
+  struct before before;
   lock(&before);
   bool can = all_exchangeable(begin, begin + length);
   unlock(&before);
@@ -247,8 +256,8 @@ struct copy {
   struct copy* next;
   struct rocefs_part part;
 };
-static struct copy* copies;        /* protected by mutex, as the next one */
-static sigset_t signals_of_forker; /* during fork() */
+static struct copy* copies;         /* protected by mutex, as the next one */
+static struct before before_copies; /* during fork() */
 
 static void copy_part(const struct rocefs_part* part) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -266,9 +275,9 @@ static void copy_part(const struct rocefs_part* part) {
 }
 
 static void before_fork(void) {
-  sigset_t before;
+  struct before before;
   lock(&before);
-  signals_of_forker = before;
+  before_copies = before;
   for (struct rocefs_shared_pages* pages = all; pages; pages = pages->next)
     rocefs_each_part(pages, copy_part);
   for (struct rocefs_shared_pages* pages = stuck; pages; pages = pages->next)
@@ -292,7 +301,7 @@ static void after_fork(bool in_child) {
     put_in_place(bytes, part.length, part.address);
     munmap(copy, page);
   }
-  sigset_t before = signals_of_forker;
+  struct before before = before_copies;
   __atomic_store_n(&is_forking, false, __ATOMIC_RELEASE);
   unlock(&before);
 }
@@ -389,7 +398,7 @@ int rocefs_share_pages(struct rocefs_shared_pages* pages, struct rocefs_page_fil
   bool fits = offset % page == 0 && length <= INT64_MAX - ROCEFS_SHARED_GAP &&
               offset <= INT64_MAX - ROCEFS_SHARED_GAP - length;
   int error = fd < 0 ? EMFILE : fits ? rocefs_check_memory(fd, offset + length) : EPROTO;
-  sigset_t before;
+  struct before before;
   *pages = (struct rocefs_shared_pages){address, length, offset, file, NULL};
   lock(&before);
   if (!error) error = take_file(file, fd);
@@ -410,7 +419,7 @@ static void remove_first(struct rocefs_shared_pages** link, unsigned own) {
 }
 
 void rocefs_unshare_pages(struct rocefs_shared_pages* pages) {
-  sigset_t before;
+  struct before before;
   if (!pages->address) return;
   lock(&before);
   struct rocefs_shared_pages** link = &all;
@@ -421,7 +430,7 @@ void rocefs_unshare_pages(struct rocefs_shared_pages* pages) {
 }
 
 void rocefs_close_page_file(struct rocefs_page_file* file) {
-  sigset_t before;
+  struct before before;
   lock(&before);
   for (struct rocefs_shared_pages** link = &all; *link;) {
     if ((*link)->file == file)

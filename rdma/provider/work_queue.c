@@ -24,6 +24,7 @@ void rocefs_wake_engine(const struct rocefs_context* context) {
   static const uint64_t one = 1;
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   if (!__atomic_load_n(&context->engine->asleep, __ATOMIC_RELAXED)) return;
+  ROCEFS_UNCANCELLED; /* the lock of the queue is held */
   /* Ignores the result: write() fails only when the counter is full, and then the engine wakes
    * anyway. */
   ssize_t ignored = write(context->doorbell, &one, sizeof one);

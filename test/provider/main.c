@@ -74,10 +74,10 @@ static void open_all(void) {
 
 static bool run_all(const char* text) {
   static const struct verbs_case* const kTables[] = {
-      kRequestCases,       kStateCases,   kServiceCases, kChannelCases,
-      kSharedReceiveCases, kProcessCases, kWindowCases,  kEventCases,
-      kExtendedCases,      kAbsentCases,  kRuleCases,    kSharedPageCases,
-      kKeptPageCases,      kXrcCases,     kDomainCases,  kGidCases};
+      kRequestCases, kStateCases,      kServiceCases,  kChannelCases,  kSharedReceiveCases,
+      kProcessCases, kWindowCases,     kEventCases,    kExtendedCases, kAbsentCases,
+      kRuleCases,    kSharedPageCases, kKeptPageCases, kXrcCases,      kDomainCases,
+      kGidCases,     kCancelCases};
   bool all = true;
   int before = open_descriptors();
   open_all();

@@ -23,7 +23,7 @@ struct verbs_case {
 extern const struct verbs_case kRequestCases[], kStateCases[], kServiceCases[], kChannelCases[],
     kSharedReceiveCases[], kProcessCases[], kWindowCases[], kEventCases[], kExtendedCases[],
     kAbsentCases[], kRuleCases[], kSharedPageCases[], kKeptPageCases[], kXrcCases[], kDomainCases[],
-    kGidCases[];
+    kGidCases[], kCancelCases[];
 /* Run by a script that removes the device, kills the engine, or takes the port down and up, when
  * the program has printed `ready`. */
 extern const struct verbs_case kLeavingCases[], kDyingCases[], kPortCases[];

@@ -129,6 +129,13 @@ closes=("${near[@]}" python3 "$lib/cm_closes.py" "$mb_1" 500)
 timeout -k 5 60 "${closes[@]}" >"$dir/closes" 2>&1 || fail "$(tail -n 5 "$dir/closes")"
 await no_ids
 
+test_case "a thread may be cancelled while it waits for events, and is not in any other command"
+"${CC:-cc}" -O1 -Wall -pthread -o "$dir/cm_rules" "$lib/cm_rules.c" -l:librdmacm.so.1
+rules() { timeout -k 5 60 "${near[@]}" "$dir/cm_rules" "$1" >"$dir/rules" 2>&1 || fail "$1: $(cat "$dir/rules")"; }
+rules waiters
+rules command
+await no_ids
+
 test_case "a client is rejected if nobody listens"
 # The rejection arrives before the first REQ would be sent again.
 if timeout 20 "${afar[@]}" rping -c -a 10.9.0.1 -p 1 -C 1 >"$dir/client" 2>&1; then fail "nobody listens, and yet"; fi
