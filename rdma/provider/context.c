@@ -138,6 +138,7 @@ void rocefs_free_context(struct ibv_context* ibv) {
   ROCEFS_UNCANCELLED;
   struct rocefs_context* context = rocefs_context_of(ibv);
   rocefs_remove_channels(context);
+  rocefs_await_takers();
   rocefs_end_copier(context);
   rocefs_close_page_file(&context->page_file);
   /* Unmaps, except in a child of fork(), which may have other memory at that address. */

@@ -104,43 +104,66 @@ static ssize_t tell_end(struct rocefs_context* context, struct rocefs_async_even
   return got;
 }
 
-/* Takes the next event if there is one. */
-static ssize_t take_event(int fd, void* data, size_t size) {
+/* Takes the next event if there is one; `name`: that of the file, whose number may be another
+ * file's by now. */
+static ssize_t take_event(int fd, uint64_t name, void* data, size_t size) {
   ROCEFS_UNCANCELLED;
   bool completion = size == sizeof(uint64_t), known = true;
-  struct rocefs_context* context = completion ? NULL : rocefs_context_of_events(fd);
+  ssize_t got = -1;
+  int error = EIO; /* of a file that has ended, too */
   pthread_mutex_lock(&mutex);
-  ssize_t got = recv(fd, data, size, MSG_DONTWAIT);
-  int error = errno;
-  if (context) got = tell_end(context, data, got, error);
-  if (got == (ssize_t)size) known = completion ? admit_completion(data) : admit(data, context);
-  pthread_mutex_unlock(&mutex);
-  errno = error;
-  if (known) return got;
-  if (!completion) {
-    refuse(context, data);
-    return got;
+  if (rocefs_channel_name(fd) == name) {
+    struct rocefs_context* context = completion ? NULL : rocefs_context_of_events(fd);
+    got = recv(fd, data, size, MSG_DONTWAIT);
+    if (got < 0) error = errno;
+    if (context) got = tell_end(context, data, got, error);
+    if (got == (ssize_t)size) known = completion ? admit_completion(data) : admit(data, context);
+    if (!known && !completion) refuse(context, data);
   }
-  fprintf(stderr, "rocefs: the engine told of a completion queue that is not there\n");
-  shutdown(fd, SHUT_RDWR);
-  errno = EIO;
+  pthread_mutex_unlock(&mutex);
+  if (!known && completion) {
+    fprintf(stderr, "rocefs: the engine told of a completion queue that is not there\n");
+    shutdown(fd, SHUT_RDWR);
+    got = 0;
+  }
+  if (got > 0) return got;
+  errno = got == 0 ? EIO : error;
   return -1;
 }
 
 /* Behaves as read(2): waits or not, as the descriptor's flags say. */
 static ssize_t read_event(int fd, void* data, size_t size) {
   bool is_event = size == sizeof(uint64_t) || size == sizeof(struct rocefs_async_event);
-  if (!is_event || !rocefs_channel_name(fd)) return read(fd, data, size);
+  uint64_t name = is_event ? rocefs_channel_name(fd) : 0;
+  if (!name) return read(fd, data, size);
   for (;;) {
     char octet;
-    ssize_t got = take_event(fd, data, size);
+    ssize_t got = take_event(fd, name, data, size);
     if (got >= 0 || errno != EAGAIN) return got;
     if (recv(fd, &octet, 1, MSG_PEEK) < 0) return -1;
   }
 }
 
+/* Closes for libibverbs, but not while an event is taken there: the number might be another file's
+ * then. */
+static int close_file(int fd) {
+  if (!rocefs_channel_name(fd)) return close(fd);
+  ROCEFS_UNCANCELLED;
+  pthread_mutex_lock(&mutex);
+  int result = close(fd);
+  pthread_mutex_unlock(&mutex);
+  return result;
+}
+
 int rocefs_watch_events(void) {
-  return rocefs_hook(NULL, "read", (uintptr_t)read_event);
+  int error = rocefs_hook(NULL, "read", (uintptr_t)read_event);
+  if (!error) rocefs_hook(NULL, "close", (uintptr_t)close_file);
+  return error;
+}
+
+void rocefs_await_takers(void) {
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_unlock(&mutex);
 }
 
 static void put_back(struct rocefs_context* context, uint64_t channel,

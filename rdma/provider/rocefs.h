@@ -402,6 +402,8 @@ void rocefs_serve_cm(const char* root);
 /* Filters the events that libibverbs reads: only those of existing objects remain; returns an
  * errno. */
 int rocefs_watch_events(void);
+/* Waits for threads that take an event, and may have found a context which is in no list now. */
+void rocefs_await_takers(void);
 /* Lets events name an object, with its address as cookie. */
 void rocefs_expect_events(struct rocefs_element* element, enum rocefs_element_kind kind,
                           const void* object);

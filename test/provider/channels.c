@@ -121,18 +121,6 @@ static void* destroy_queue(void* argument) {
   return NULL;
 }
 
-/* True if a thread of this process waits for a lock or a condition. */
-static bool waits(int thread) {
-  char path[64], text[32] = "";
-  long number = -1;
-  snprintf(path, sizeof path, "/proc/self/task/%d/syscall", thread);
-  FILE* file = fopen(path, "r");
-  if (!file) return true; /* the kernel does not tell */
-  bool told = fgets(text, sizeof text, file) && sscanf(text, "%ld", &number) == 1;
-  fclose(file);
-  return told && number == SYS_futex;
-}
-
 static void unacknowledged(void) {
   struct loop loop = make_loop();
   struct ibv_cq* told;
@@ -147,7 +135,7 @@ static void unacknowledged(void) {
   int number;
   while (!(number = __atomic_load_n(&destroyer.thread, __ATOMIC_ACQUIRE))) {
   }
-  while (!__atomic_load_n(&destroyer.ended, __ATOMIC_ACQUIRE) && !waits(number)) {
+  while (!__atomic_load_n(&destroyer.ended, __ATOMIC_ACQUIRE) && !is_in_call(number, SYS_futex)) {
   }
   __atomic_store_n(&destroyer.acknowledged, true, __ATOMIC_RELEASE);
   ibv_ack_cq_events(told, 1);
@@ -157,12 +145,53 @@ static void unacknowledged(void) {
   CHECK(!ibv_destroy_comp_channel(loop.channel));
 }
 
+/* Thread that waits at a channel which another one destroys. */
+struct waiter {
+  struct ibv_comp_channel* channel;
+  int thread;
+  int result, error;
+};
+
+static void* wait_at_channel(void* argument) {
+  struct waiter* waiter = argument;
+  struct ibv_cq* cq;
+  void* user;
+  __atomic_store_n(&waiter->thread, (int)syscall(SYS_gettid), __ATOMIC_RELEASE);
+  waiter->result = ibv_get_cq_event(waiter->channel, &cq, &user);
+  waiter->error = errno;
+  return NULL;
+}
+
+/* The number of a channel is another's, at which an event waits, when the first one ends. */
+static void number_again(void) {
+  struct ibv_context* other = open_device();
+  REQUIRE(other);
+  struct waiter waiter = {.channel = ibv_create_comp_channel(other)};
+  pthread_t thread;
+  REQUIRE(waiter.channel && !pthread_create(&thread, NULL, wait_at_channel, &waiter));
+  int number, fd = waiter.channel->fd;
+  while (!(number = __atomic_load_n(&waiter.thread, __ATOMIC_ACQUIRE)) ||
+         !is_in_call(number, SYS_recvfrom)) {
+  }
+  CHECK(!ibv_destroy_comp_channel(waiter.channel));
+  struct loop loop = make_loop();
+  CHECK(loop.channel->fd == fd);
+  CHECK(!ibv_req_notify_cq(loop.sends, 0));
+  send_to_itself(&loop, 0);
+  CHECK(!ibv_close_device(other));
+  pthread_join(thread, NULL);
+  CHECK(waiter.result == -1 && waiter.error == EIO);
+  take_event(loop.channel, loop.sends);
+  destroy_loop(&loop);
+}
+
 const struct verbs_case kChannelCases[] = {
     {"channels come and go without end", many},
     {"the next completion is told of, once for each time it was asked for", of_the_next},
     {"of solicited completions alone, and asking for less takes nothing back", of_solicited},
     {"events of a queue that is destroyed go with it, those of others stay", of_a_destroyed_queue},
     {"a channel whose queues have gone serves others", used_again},
+    {"a thread that waits at a channel takes no event of one with its number", number_again},
     {"a queue goes when its events are acknowledged, not before", unacknowledged},
     {0},
 };

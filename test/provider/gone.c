@@ -1,5 +1,6 @@
 /* Threads that wait while the device leaves, or the engine dies. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,22 @@ static void check_destroyed(struct ibv_qp* qp) {
   CHECK(!ibv_close_device(context));
 }
 
+/* A program that polls and reads without waiting must learn that nothing will come. */
+static void check_ended(void) {
+  struct ibv_async_event event;
+  struct ibv_cq* cq;
+  void* cq_context;
+  for (int turn = 0; turn < 2; ++turn) {
+    CHECK(is_readable(gone.channel->fd, 0) && is_readable(context->async_fd, 0));
+    errno = EAGAIN;
+    CHECK(ibv_get_cq_event(gone.channel, &cq, &cq_context) == -1 && errno == EIO);
+    errno = EAGAIN;
+    CHECK(ibv_get_async_event(context, &event) == -1 && errno == EIO);
+    CHECK(!fcntl(gone.channel->fd, F_SETFL, O_NONBLOCK));
+    CHECK(!fcntl(context->async_fd, F_SETFL, O_NONBLOCK));
+  }
+}
+
 static void wait_until_gone(void) {
   void* (*const kWaits[])(void*) = {wait_for_completion_event, wait_for_async_event, spin};
   gone.channel = ibv_create_comp_channel(context);
@@ -82,6 +99,7 @@ static void wait_until_gone(void) {
   for (int i = 0; i < 3; ++i) pthread_join(thread[i], NULL);
   CHECK(gone.channel_ended);
   CHECK(gone.async_ended);
+  check_ended();
   CHECK(gone.poll_error == -EIO);
   check_refused_afterwards(qp);
   check_destroyed(qp);

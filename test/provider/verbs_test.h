@@ -82,6 +82,8 @@ void take_event(struct ibv_comp_channel* channel, struct ibv_cq* cq);
 /* Waits until events of earlier completions can be read: the engine sends events and answers to
  * ibv_reg_mr() in order. */
 void await_events_told(void);
+/* True if a thread of this process waits in that system call. */
+bool is_in_call(int thread, long call);
 bool is_readable(int fd, int milliseconds);
 
 #endif
