@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rdma/provider/forks.h"
 #include "rdma/provider/rocefs.h"
 
 enum { kCreateCompChannel = 17 }; /* IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL */
@@ -86,6 +87,7 @@ static ssize_t write_command(int fd, const void* data, size_t size) {
 }
 
 int rocefs_add_channels(struct rocefs_context* context) {
+  rocefs_free_in_child(&mutex);
   int error = rocefs_hook(NULL, "write", (uintptr_t)write_command);
   if (!error) error = rocefs_watch_events();
   if (error) return error;

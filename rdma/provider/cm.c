@@ -23,6 +23,7 @@
 
 #include "rdma/provider/cancel.h"
 #include "rdma/provider/cm_answers.h"
+#include "rdma/provider/forks.h"
 #include "rdma/provider/rocefs.h"
 #include "rdma/uapi/cm.h"
 
@@ -132,11 +133,16 @@ static int look(int fd, struct stat* status) {
   return -1;
 }
 
-/* Ends a channel behind the command in progress. In a child of fork() the channel is still the
- * parent's, and a mutex may be that of a thread which is not here. */
+/* True in a child of fork() of the process that opened the channel. It is still the parent's, and
+ * its mutex may be that of a thread which is not here. */
+static bool is_foreign(const struct channel* channel) {
+  return channel->connection.owner != getpid();
+}
+
+/* Ends a channel behind the command in progress. */
 static void end_channel(struct channel* channel) {
   struct rocefs_connection* connection = &channel->connection;
-  if (connection->owner != getpid()) return;
+  if (is_foreign(channel)) return;
   pthread_mutex_lock(&connection->mutex);
   channel->closed = true;
   shutdown(connection->fd, SHUT_RDWR);
@@ -248,11 +254,11 @@ static int exchange(struct channel* channel, int fd, const void* data, size_t si
  * ended. */
 static int end_move(const void* data, size_t size, int other, struct reply* reply) {
   struct channel* from = hold(other);
-  if (from) {
+  if (from && !is_foreign(from)) {
     pthread_mutex_lock(&from->connection.mutex);
     pthread_mutex_unlock(&from->connection.mutex);
-    release(from);
   }
+  if (from) release(from);
   return admit(data, size, reply);
 }
 
@@ -296,6 +302,11 @@ static int get_event(struct channel* channel, int fd, const void* data, size_t s
 static ssize_t write_command(int fd, const void* data, size_t size) {
   struct channel* channel = hold(fd);
   if (!channel) return write(fd, data, size);
+  if (is_foreign(channel)) { /* as the kernel answers who has not opened the file */
+    release(channel);
+    errno = EACCES;
+    return -1;
+  }
   bool whole = size >= sizeof(struct header) && size <= ROCEFS_CM_MAX_COMMAND;
   bool waits = whole && load(data, 0, 4) == kGetEvent;
   int error = !whole  ? EINVAL
@@ -313,6 +324,7 @@ static ssize_t write_command(int fd, const void* data, size_t size) {
 
 void rocefs_serve_cm(const char* at) {
   static const char kLibrary[] = "librdmacm.so";
+  rocefs_free_in_child(&mutex);
   pthread_mutex_lock(&mutex);
   snprintf(root, sizeof root, "%s", at);
   pthread_mutex_unlock(&mutex);

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rdma/provider/forks.h"
 #include "rdma/provider/rocefs.h"
 
 enum {
@@ -156,6 +157,7 @@ static int close_file(int fd) {
 }
 
 int rocefs_watch_events(void) {
+  rocefs_free_in_child(&mutex);
   int error = rocefs_hook(NULL, "read", (uintptr_t)read_event);
   if (!error) rocefs_hook(NULL, "close", (uintptr_t)close_file);
   return error;

@@ -136,6 +136,10 @@ rules waiters
 rules command
 await no_ids
 
+test_case "a child of fork() is refused its parent's channel, and may open one of its own"
+rules children
+await no_ids
+
 test_case "a client is rejected if nobody listens"
 # The rejection arrives before the first REQ would be sent again.
 if timeout 20 "${afar[@]}" rping -c -a 10.9.0.1 -p 1 -C 1 >"$dir/client" 2>&1; then fail "nobody listens, and yet"; fi
