@@ -132,7 +132,8 @@ int rocefs_post_send(struct ibv_qp* ibv, struct ibv_send_wr* wr, struct ibv_send
         count == room ? ENOMEM : write_send(qp, &slots[(next + count) & (queue->entries - 1)], wr);
     if (error) break;
   }
-  if (count == 1) rocefs_copy_little(context, queue);
+  /* After an error the SGEs are those of the request that was refused. */
+  if (!error && count == 1) rocefs_copy_little(context, queue);
   rocefs_publish(context, queue, count);
   pthread_mutex_unlock(&queue->lock);
   if (error) *bad = wr;

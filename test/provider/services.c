@@ -78,6 +78,32 @@ static void datagram(void) {
   destroy_pair(&pair);
 }
 
+/* A list of which the second request is refused: the first one has its own bytes. */
+static void list_refused(void) {
+  struct pair pair = make_pair(IBV_QPT_UD);
+  connect_pair(&pair);
+  struct ibv_ah_attr address = own_address();
+  struct ibv_ah* ah = ibv_create_ah(pd, &address);
+  REQUIRE(ah);
+  strcpy(memory, "first");
+  strcpy(memory + 64, "other");
+  struct ibv_sge sges[2] = {{(uintptr_t)memory, 6, mr->lkey},
+                            {(uintptr_t)memory + 64, 6, mr->lkey}};
+  struct ibv_send_wr *bad, wr[2] = {{.wr_id = 2, .next = &wr[1], .sg_list = &sges[0], .num_sge = 1},
+                                    {.wr_id = 3, .sg_list = &sges[1], .num_sge = 1}};
+  wr[0].send_flags = IBV_SEND_SIGNALED;
+  wr[0].opcode = wr[1].opcode = IBV_WR_SEND;
+  wr[0].wr.ud.ah = ah;
+  wr[0].wr.ud.remote_qpn = pair.b->qp_num;
+  REQUIRE(!post_receive(pair.b, 1, 1));
+  CHECK(ibv_post_send(pair.a, wr, &bad) == EINVAL && bad == &wr[1]); /* no address handle */
+  expect_completion(pair.receives, 1);
+  CHECK(!strcmp(memory + kReceiveAt + sizeof(struct ibv_grh), "first"));
+  expect_completion(pair.sends, 2);
+  CHECK(!ibv_destroy_ah(ah));
+  destroy_pair(&pair);
+}
+
 static struct ibv_qp* make_signaling_qp(struct ibv_cq* cq) {
   struct ibv_qp_init_attr attr = {
       .send_cq = cq, .recv_cq = cq, .cap = {4, 4, 1, 1, 0}, .qp_type = IBV_QPT_RC, .sq_sig_all = 1};
@@ -190,6 +216,7 @@ const struct verbs_case kServiceCases[] = {
      handles_refused},
     {"a domain with an address handle stays, and no other handle is destroyed", handles_counted},
     {"a datagram arrives behind its GRH", datagram},
+    {"of a list whose second datagram is refused, the first has its own bytes", list_refused},
     {"sq_sig_all signals what does not ask for it", all_signaled},
     {"atomics change the number and bring the one of before", atomics},
     {"a region is named by the addresses it was registered for", other_addresses},
