@@ -194,13 +194,21 @@ static bool is_harmless(int error) {
   return error == ENOMEM || error == ENOBUFS || error == ETOOMANYREFS;
 }
 
+/* True of a request whose answer takes as long as the engine touches the pages of a region. */
+static bool takes_long(uint32_t op) {
+  return op == ROCEFS_OP_REG_MR || op == ROCEFS_OP_REREG_MR;
+}
+
 int rocefs_exchange(struct rocefs_connection* connection, const struct rocefs_request* request,
                     int passed, struct rocefs_answer* answer, int* received, unsigned count) {
   ROCEFS_UNCANCELLED;
   pthread_mutex_lock(&connection->mutex);
   int error = connection->broken ? EIO : send_request(connection->fd, request, passed);
   if (!is_harmless(error)) {
-    if (!error) error = receive_answer(connection->fd, answer, received, count);
+    if (!error) {
+      do error = receive_answer(connection->fd, answer, received, count);
+      while (error == EAGAIN && takes_long(request->op)); /* an engine that has died is no EAGAIN */
+    }
     /* Breaks the connection on a time-out too: the answer could still come, and be taken for that
      * of another request. */
     if (error) {

@@ -62,6 +62,10 @@ static void end(struct answer* answer) {
 static void silence(struct answer* answer) {
   answer->size = -1; /* the provider times out */
 }
+/* True, but comes when the provider has timed out once. */
+static void late(struct answer* answer) {
+  (void)answer;
+}
 static void negative_error(struct answer* answer) {
   answer->said.error = -5;
 }
@@ -261,6 +265,8 @@ static const struct {
     {"completion-event", ROCEFS_OP_CREATE_CHANNEL, completion_event},
     {"region-short", ROCEFS_OP_REG_MR, cut_short},
     {"region-many", ROCEFS_OP_REG_MR, too_many},
+    {"region-late", ROCEFS_OP_REG_MR, late},
+    {"domain-late", ROCEFS_OP_ALLOC_PD, late},
     {"shared-small", ROCEFS_OP_SHARE_MR, small},
     {"shared-unsealed", ROCEFS_OP_SHARE_MR, unsealed},
     {"shared-far", ROCEFS_OP_SHARE_MR, far_pages},
@@ -403,6 +409,12 @@ ssize_t recvmsg(int fd, struct msghdr* message, int flags) {
   size_t room = message->msg_controllen;
   bool is_answer = message->msg_iovlen == 1 && message->msg_iov->iov_len == sizeof answer.said;
   void (*lie)(struct answer*) = is_answer ? chosen(asked.op) : NULL;
+  static bool waited;
+  if (lie == late && !waited) {
+    waited = true;
+    errno = EAGAIN;
+    return -1;
+  }
   answer.size = next(fd, message, flags);
   greet_later(message->msg_iov->iov_base, answer.size);
   if (!lie || answer.size != sizeof answer.said) return lie_of_cm(message, answer.size);

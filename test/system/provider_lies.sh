@@ -39,6 +39,11 @@ all 0 copier-few copier-small copier-unsealed copier-elsewhere
 all 0 hello-many region-many qp-many shared-small shared-unsealed shared-far shared-odd destroy-qp-events destroy-cq-events
 ended
 
+test_case "an engine that touches much memory is waited for, in other requests it is given up"
+all 0 region-late
+all 1 domain-late
+ended
+
 test_case "lies in the greeting end a program cleanly"
 all 1 hello-short hello-end hello-silence hello-error hello-codes hello-few hello-small hello-unsealed hello-no-memory hello-pipe \
   hello-ports hello-inline port-gids port-end region-short
