@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "rdma/provider/cancel.h"
+#include "rdma/provider/descriptors.h"
 #include "rdma/uapi/peer.h"
 
 enum {
@@ -21,7 +22,8 @@ enum {
   kPatienceSeconds = 30,
 };
 
-/* Puts descriptors of a message into `fds`, and closes those beyond `count`. */
+/* Puts descriptors of a message into `fds`, -1 for one that could not be raised, and closes those
+ * beyond `count`. */
 static unsigned take_descriptors(struct msghdr* message, int* fds, unsigned count) {
   unsigned taken = 0;
   for (struct cmsghdr* part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
@@ -31,7 +33,7 @@ static unsigned take_descriptors(struct msghdr* message, int* fds, unsigned coun
       int fd;
       memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
       if (taken < count)
-        fds[taken++] = fd;
+        fds[taken++] = rocefs_raise(fd);
       else
         close(fd);
     }

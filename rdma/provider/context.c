@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rdma/provider/descriptors.h"
 #include "rdma/provider/rocefs.h"
 #include "rdma/provider/slots.h"
 #include "rdma/uapi/peer.h"
@@ -121,8 +122,13 @@ static int open_engine(struct rocefs_context* context, const char* root, char* w
     error = errno;
     snprintf(why, size, "socketpair: %s", strerror(error));
   } else {
-    context->verbs.context.async_fd = events[0];
-    error = say_hello(context, events[1], why, size);
+    int own = context->verbs.context.async_fd = rocefs_raise(events[0]);
+    if (own < 0) {
+      error = errno;
+      snprintf(why, size, "socketpair: %s", strerror(error));
+    } else {
+      error = say_hello(context, events[1], why, size);
+    }
     close(events[1]);
   }
   if (!error && (error = rocefs_add_channels(context)))

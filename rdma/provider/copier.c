@@ -2,7 +2,6 @@
  * starts when a region is large enough, and ends with its context. Without it the engine moves the
  * memory itself. */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "rdma/provider/descriptors.h"
 #include "rdma/provider/rocefs.h"
 #include "rdma/uapi/copier.h"
 
@@ -114,7 +114,7 @@ static struct rocefs_copier* make_copier(struct rocefs_context* context) {
   struct rocefs_copier* copier = calloc(1, sizeof *copier);
   int fd = -1;
   if (!copier || rocefs_request_passing(context, &request, -1, &answer, &fd, 1) || fd < 0 ||
-      (copier->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+      (copier->fd = rocefs_duplicate(fd)) < 0) {
     free(copier);
     if (fd >= 0) close(fd);
     return NULL;

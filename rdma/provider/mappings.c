@@ -10,6 +10,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "rdma/provider/descriptors.h"
+
 /* PROCMAP_QUERY in <linux/fs.h> from Linux 6.11 on. */
 struct query {
   uint64_t size, flags, address;
@@ -119,14 +121,14 @@ int rocefs_keep_mappings(void) {
   struct stat status;
   if (is_kept()) return 0;
   rocefs_drop_mappings();
-  int fd = open_maps();
+  int fd = rocefs_raise(open_maps());
   if (fd < 0) return errno;
-  /* Not in place of a standard descriptor that the program has closed. */
-  int high = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  int error = high < 0 || fstat(high, &status) ? errno : 0;
-  close(fd);
-  if (error) return error;
-  kept.fd = high;
+  if (fstat(fd, &status)) {
+    int error = errno;
+    close(fd);
+    return error;
+  }
+  kept.fd = fd;
   kept.process = getpid();
   kept.device = status.st_dev;
   kept.inode = status.st_ino;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "rdma/provider/cancel.h"
+#include "rdma/provider/descriptors.h"
 #include "rdma/provider/mappings.h"
 #include "rdma/provider/process_state.h"
 #include "rdma/provider/regions.h"
@@ -334,8 +335,7 @@ static int take_file(struct rocefs_page_file* file, int fd) {
     bool same = status.st_ino == file->inode && status.st_dev == file->device;
     return same && rocefs_is_page_file(file) ? 0 : EPROTO;
   }
-  /* Not in place of a standard descriptor that the program has closed. */
-  file->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  file->fd = rocefs_duplicate(fd);
   if (file->fd < 0) return errno;
   file->device = status.st_dev;
   file->inode = status.st_ino;

@@ -1,5 +1,6 @@
 /* Children, threads, and several contexts. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -171,10 +172,32 @@ static void child_of_its_own(void) {
   close(end[1]);
 }
 
+/* A daemon has closed its standard streams: what it writes there later must not reach the engine.
+ */
+static void closed_streams(void) {
+  pid_t pid = fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    for (int fd = 0; fd <= 2; ++fd) close(fd);
+    context = open_device();
+    pd = context ? ibv_alloc_pd(context) : NULL;
+    if (!pd) _exit(1);
+    if (!ibv_reg_mr(pd, memory + 1, sizeof memory - 1, 0)) _exit(2); /* brings the copier */
+    if (!register_with("1", memory, 4096, 0)) _exit(3);
+    for (int fd = 0; fd <= 2; ++fd)
+      if (fd != context->cmd_fd && fcntl(fd, F_GETFD) >= 0) _exit(10 + fd);
+    _exit(0);
+  }
+  int status = -1;
+  CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
 const struct verbs_case kProcessCases[] = {
     {"a device may be opened twice", two_contexts},
     {"a child of fork() is refused, and its parent goes on", child},
     {"a child of fork() may open a device for itself", child_of_its_own},
+    {"no descriptor of a device is in place of a standard stream", closed_streams},
     {"threads share queues while others make and destroy theirs", threads},
     {"a thread that polls in vain gives its CPU away, one that works between polls does not",
      idle_threads},
