@@ -73,6 +73,7 @@ int rocefs_destroy_cq(struct ibv_cq* ibv) {
   struct rocefs_cq* cq = rocefs_cq_of(ibv);
   struct rocefs_context* context = rocefs_context_of(ibv->context);
   struct rocefs_request request = {.op = ROCEFS_OP_DESTROY_CQ, .u.handle = ibv->handle};
+  if (rocefs_is_foreign(context)) return rocefs_destroy_error(context, EIO);
   pthread_mutex_lock(&context->teardown);
   int refused = rocefs_request(context, &request, NULL);
   int error = rocefs_destroy_error(context, refused);
@@ -190,6 +191,7 @@ int rocefs_resize_cq(struct ibv_cq* ibv, int cqe) {
   struct rocefs_context* context = rocefs_context_of(ibv->context);
   struct rocefs_cq* cq = rocefs_cq_of(ibv);
   if (cqe < 1 || (uint32_t)cqe > context->attr.max_cqe) return EINVAL;
+  if (rocefs_is_foreign(context)) return EIO;
   struct rocefs_request request = {
       .op = ROCEFS_OP_RESIZE_CQ, .u.resize_cq = {.handle = ibv->handle, .entries = (uint32_t)cqe}};
   struct rocefs_answer answer;

@@ -66,6 +66,7 @@ static int create(struct rocefs_context* context, struct rocefs_qp* qp,
                   struct rocefs_request request) {
   struct rocefs_answer answer;
   int fd;
+  if (rocefs_is_foreign(context)) return EIO;
   request.u.create_qp.cookie = (uintptr_t)&qp->verbs.qp;
   rocefs_expect_events(&qp->element, ROCEFS_QP, &qp->verbs.qp);
   pthread_mutex_lock(&context->teardown);
@@ -229,6 +230,7 @@ int rocefs_destroy_qp(struct ibv_qp* ibv) {
   struct rocefs_qp* qp = rocefs_qp_of(ibv);
   struct rocefs_context* context = rocefs_context_of(ibv->context);
   struct rocefs_request request = {.op = ROCEFS_OP_DESTROY_QP, .u.handle = ibv->handle};
+  if (rocefs_is_foreign(context)) return rocefs_destroy_error(context, EIO);
   pthread_mutex_lock(&context->teardown);
   int refused = rocefs_request(context, &request, NULL);
   int error = rocefs_destroy_error(context, refused);

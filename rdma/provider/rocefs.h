@@ -153,7 +153,7 @@ void rocefs_cq_event(struct ibv_cq* cq);
 /* Reads the name of the process, which is that of its first thread. */
 void rocefs_read_comm(char* comm, size_t size);
 /* True in a child of fork() of the process that made the context. The child shares the socket, but
- * does not have the memory. */
+ * does not have the memory, and a lock may be held by a thread that it does not have. */
 bool rocefs_is_foreign(const struct rocefs_context* context);
 /* True if the engine does not serve this context any more: it has died, or the device has left. */
 static inline bool rocefs_is_gone(const struct rocefs_context* context) {

@@ -53,12 +53,18 @@ struct before {
   int cancel;
 };
 
-/* Blocks all signals while the lock is held: a handler could write to the pages, or fork. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool watches_forks; /* after `once` */
+static void watch_forks(void);
+
+/* Blocks all signals while the lock is held: a handler could write to the pages, or fork. Forks are
+ * watched from the first time on, so that no child finds the lock held. */
 static void lock(struct before* before) {
   sigset_t every;
   sigfillset(&every);
   pthread_sigmask(SIG_SETMASK, &every, &before->signals);
   before->cancel = rocefs_forbid_cancel();
+  pthread_once(&once, watch_forks);
   if (!forks_here()) pthread_mutex_lock(&mutex);
 }
 
@@ -318,11 +324,8 @@ static void in_child(void) {
   stuck = NULL;
 }
 
-static int watch_forks(void) {
-  static bool watched; /* protected by mutex */
-  int error = watched ? 0 : pthread_atfork(before_fork, in_parent, in_child);
-  watched |= !error;
-  return error;
+static void watch_forks(void) {
+  watches_forks = !pthread_atfork(before_fork, in_parent, in_child);
 }
 
 /* ---- Regions ---- */
@@ -377,8 +380,7 @@ static void retry_stuck(void) {
 }
 
 static int add(struct rocefs_shared_pages* pages) {
-  int error = watch_forks();
-  if (!error) error = rocefs_keep_mappings();
+  int error = watches_forks ? rocefs_keep_mappings() : ENOMEM;
   if (error) return error;
   error = take(pages);
   if (error) {

@@ -129,6 +129,7 @@ int rocefs_destroy_srq(struct ibv_srq* ibv) {
   struct rocefs_srq* srq = rocefs_srq_of(ibv);
   struct rocefs_context* context = rocefs_context_of(ibv->context);
   struct rocefs_request request = {.op = ROCEFS_OP_DESTROY_SRQ, .u.handle = ibv->handle};
+  if (rocefs_is_foreign(context)) return rocefs_destroy_error(context, EIO);
   pthread_mutex_lock(&context->teardown);
   int refused = rocefs_request(context, &request, NULL);
   int error = rocefs_destroy_error(context, refused);

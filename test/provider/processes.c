@@ -43,6 +43,65 @@ static void child(void) {
   destroy_pair(&pair);
 }
 
+/* Objects of a parent, one of whose threads makes and destroys others. */
+static struct {
+  struct ibv_cq* cq;
+  struct ibv_srq* srq;
+  struct ibv_qp* qp;
+  bool ends; /* atomic */
+} inherited;
+
+static void* churn_queues(void* unused) {
+  (void)unused;
+  while (!__atomic_load_n(&inherited.ends, __ATOMIC_RELAXED)) {
+    struct ibv_cq* cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+    struct ibv_mr* region = ibv_reg_mr(pd, memory, 4096, 0);
+    CHECK(cq && region && !ibv_dereg_mr(region) && !ibv_destroy_cq(cq));
+  }
+  return NULL;
+}
+
+/* A child ends what it has inherited, as exit handlers do; it must not wait for a thread that it
+ * does not have. Returns the number of the failed check, or 0. */
+static int end_inherited(void) {
+  alarm(20);
+  if (ibv_resize_cq(inherited.cq, 8) != EIO) return 1;
+  if (ibv_destroy_qp(inherited.qp) != EIO || ibv_destroy_srq(inherited.srq) != EIO) return 2;
+  if (ibv_destroy_cq(inherited.cq) != EIO) return 3;
+  struct ibv_qp_init_attr attr = {.send_cq = inherited.cq,
+                                  .recv_cq = inherited.cq,
+                                  .cap = {1, 1, 1, 1, 0},
+                                  .qp_type = IBV_QPT_RC};
+  errno = 0;
+  if (ibv_create_qp(pd, &attr) || errno != EIO) return 4;
+  if (ibv_close_device(context)) return 5;
+  context = open_device();
+  return context && !ibv_close_device(context) ? 0 : 6;
+}
+
+static void child_beside_threads(void) {
+  struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
+  inherited.cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+  inherited.srq = ibv_create_srq(pd, &init);
+  REQUIRE(inherited.cq && inherited.srq);
+  inherited.qp = make_qp(inherited.cq, inherited.cq, IBV_QPT_RC, NULL);
+  pthread_t thread;
+  REQUIRE(!pthread_create(&thread, NULL, churn_queues, NULL));
+  for (int round = 0; round < 30; ++round) {
+    pid_t pid = fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) _exit(end_inherited());
+    int status = -1;
+    CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    if (status) break;
+  }
+  __atomic_store_n(&inherited.ends, true, __ATOMIC_RELAXED);
+  pthread_join(thread, NULL);
+  CHECK(!ibv_destroy_qp(inherited.qp) && !ibv_destroy_srq(inherited.srq));
+  CHECK(!ibv_destroy_cq(inherited.cq));
+}
+
 /* Threads that use one queue pair, beside threads that create and destroy others. */
 struct crowd {
   struct ibv_cq* cq;
@@ -196,6 +255,7 @@ static void closed_streams(void) {
 const struct verbs_case kProcessCases[] = {
     {"a device may be opened twice", two_contexts},
     {"a child of fork() is refused, and its parent goes on", child},
+    {"a child of fork() waits for no thread of its parent", child_beside_threads},
     {"a child of fork() may open a device for itself", child_of_its_own},
     {"no descriptor of a device is in place of a standard stream", closed_streams},
     {"threads share queues while others make and destroy theirs", threads},
