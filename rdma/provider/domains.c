@@ -17,7 +17,7 @@ static struct rocefs_td* td_of(struct ibv_td* td) {
 /* A parent domain has the handle of the domain that it stands for. */
 struct rocefs_pd {
   struct ibv_pd ibv;
-  uint32_t users;         /* address handles, and parent domains that stand for it */
+  uint32_t users;         /* address handles, parent domains that stand for it; its own objects */
   struct rocefs_pd* base; /* NULL: no parent domain */
   struct rocefs_td* td;
 };
@@ -31,6 +31,10 @@ static void count(uint32_t* users, int change) {
 
 void rocefs_count_handle(struct ibv_pd* pd, int change) {
   count(&pd_of(pd)->users, change);
+}
+
+void rocefs_count_object(struct ibv_pd* pd, int change) {
+  if (pd_of(pd)->base) count(&pd_of(pd)->users, change);
 }
 
 struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context) {

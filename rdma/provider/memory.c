@@ -80,6 +80,7 @@ struct ibv_mr* rocefs_reg_mr(struct ibv_pd* pd, void* address, size_t length, ui
     errno = error;
     return NULL;
   }
+  rocefs_count_object(pd, 1);
   mr->verbs.access = access;
   mr->verbs.ibv_mr.handle = answer.u.mr.handle;
   mr->verbs.ibv_mr.lkey = answer.u.mr.lkey;
@@ -113,6 +114,10 @@ int rocefs_rereg_mr(struct verbs_mr* mr, int flags, struct ibv_pd* pd, void* add
                          error ? length : ours->length);
   }
   if (error) return error;
+  if (flags & IBV_REREG_MR_CHANGE_PD) {
+    rocefs_count_object(mr->ibv_mr.pd, -1);
+    rocefs_count_object(pd, 1);
+  }
   if (moves) {
     ours->address = address;
     ours->length = length;
@@ -131,6 +136,7 @@ int rocefs_dereg_mr(struct verbs_mr* mr) {
   int error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));
   if (error) return error;
   struct rocefs_mr* ours = rocefs_mr_of(mr);
+  rocefs_count_object(mr->ibv_mr.pd, -1);
   if (ours->listed) rocefs_remove_region(&context->regions, ours->address, ours->length);
   rocefs_unshare_pages(&ours->pages);
   free(ours);
@@ -187,6 +193,7 @@ struct ibv_mr* rocefs_reg_dm_mr(struct ibv_pd* pd, struct ibv_dm* dm, uint64_t o
     errno = error;
     return NULL;
   }
+  rocefs_count_object(pd, 1);
   mr->verbs.access = (int)access;
   /* Fills libibverbs' part, which libibverbs does in ibv_reg_mr() alone. */
   mr->verbs.ibv_mr = (struct ibv_mr){.context = pd->context,

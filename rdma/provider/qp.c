@@ -118,6 +118,7 @@ struct ibv_qp* rocefs_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* attr
   }
   struct ibv_qp* ibv = finish(qp, error, attr->qp_type, attr->qp_context);
   if (!ibv) return NULL;
+  rocefs_count_object(pd, 1);
   ibv->pd = pd;
   ibv->send_cq = attr->send_cq;
   ibv->recv_cq = sends_only ? NULL : attr->recv_cq;
@@ -245,6 +246,7 @@ int rocefs_destroy_qp(struct ibv_qp* ibv) {
   if (!refused)
     rocefs_await_acknowledged(&ibv->mutex, &ibv->cond, &ibv->events_completed,
                               qp->element.asynchronous);
+  if (ibv->pd) rocefs_count_object(ibv->pd, -1);
   munmap(qp->memory, qp->size);
   pthread_mutex_destroy(&qp->send.lock);
   pthread_mutex_destroy(&qp->receive.lock);

@@ -201,6 +201,8 @@ int rocefs_query_port_speed(struct ibv_context* context, uint32_t port, uint64_t
 
 /* Counts address handles of a domain, which the engine does not know: one more, or one less. */
 void rocefs_count_handle(struct ibv_pd* pd, int change);
+/* Counts any other object of a parent domain, which the engine does not know either. */
+void rocefs_count_object(struct ibv_pd* pd, int change);
 struct ibv_pd* rocefs_alloc_pd(struct ibv_context* context);
 int rocefs_dealloc_pd(struct ibv_pd* pd);
 struct ibv_td* rocefs_alloc_td(struct ibv_context* context, struct ibv_td_init_attr* attr);

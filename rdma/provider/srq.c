@@ -61,7 +61,10 @@ static struct ibv_srq* make(struct ibv_context* context, struct rocefs_create_sr
 }
 
 struct ibv_srq* rocefs_create_srq(struct ibv_pd* pd, struct ibv_srq_init_attr* attr) {
-  return make(pd->context, (struct rocefs_create_srq){.pd = pd->handle}, &attr->attr);
+  struct ibv_srq* srq =
+      make(pd->context, (struct rocefs_create_srq){.pd = pd->handle}, &attr->attr);
+  if (srq) rocefs_count_object(pd, 1);
+  return srq;
 }
 
 /* Not called for a queue without XRC, unless a program asks for it in other words. */
@@ -94,6 +97,7 @@ struct ibv_srq* rocefs_create_srq_ex(struct ibv_context* context,
   srq->context = context;
   srq->srq_context = attr->srq_context;
   srq->pd = attr->pd;
+  rocefs_count_object(srq->pd, 1);
   pthread_mutex_init(&srq->mutex, NULL);
   pthread_cond_init(&srq->cond, NULL);
   return srq;
@@ -142,6 +146,7 @@ int rocefs_destroy_srq(struct ibv_srq* ibv) {
   if (!refused)
     rocefs_await_acknowledged(&ibv->mutex, &ibv->cond, &ibv->events_completed,
                               srq->element.asynchronous);
+  rocefs_count_object(ibv->pd, -1);
   munmap(srq->memory, srq->size);
   pthread_mutex_destroy(&srq->receive.lock);
   free(srq);

@@ -17,6 +17,7 @@ struct ibv_mw* rocefs_alloc_mw(struct ibv_pd* pd, enum ibv_mw_type type) {
     errno = error;
     return NULL;
   }
+  rocefs_count_object(pd, 1);
   mw->context = pd->context;
   mw->pd = pd;
   mw->type = type;
@@ -29,8 +30,10 @@ int rocefs_dealloc_mw(struct ibv_mw* mw) {
   struct rocefs_context* context = rocefs_context_of(mw->context);
   struct rocefs_request request = {.op = ROCEFS_OP_DEALLOC_MW, .u.handle = mw->handle};
   int error = rocefs_destroy_error(context, rocefs_request(context, &request, NULL));
-  if (!error) free(mw);
-  return error;
+  if (error) return error;
+  rocefs_count_object(mw->pd, -1);
+  free(mw);
+  return 0;
 }
 
 int rocefs_write_bind(struct rocefs_send_wqe* wqe, const struct ibv_mw* mw, uint32_t rkey,

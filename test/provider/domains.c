@@ -34,6 +34,34 @@ static void parents(void) {
   CHECK(!ibv_dealloc_td(td) && !ibv_dealloc_pd(base));
 }
 
+/* Objects of a parent domain keep it, and with it its thread domain, as mlx5 has it. */
+static void parents_in_use(void) {
+  struct ibv_td* td = ibv_alloc_td(context, &(struct ibv_td_init_attr){0});
+  struct ibv_pd* parent =
+      ibv_alloc_parent_domain(context, &(struct ibv_parent_domain_init_attr){.pd = pd, .td = td});
+  REQUIRE(td && parent);
+  struct ibv_cq* cq = ibv_create_cq(context, 4, NULL, NULL, 0);
+  struct ibv_qp_init_attr attr = {
+      .send_cq = cq, .recv_cq = cq, .cap = {1, 1, 1, 1, 0}, .qp_type = IBV_QPT_RC};
+  struct ibv_qp* qp = ibv_create_qp(parent, &attr);
+  REQUIRE(qp);
+  CHECK(ibv_dealloc_pd(parent) == EBUSY && ibv_dealloc_td(td) == EBUSY && !ibv_destroy_qp(qp));
+  struct ibv_srq_init_attr init = {.attr = {.max_wr = 4, .max_sge = 1}};
+  struct ibv_srq* srq = ibv_create_srq(parent, &init);
+  CHECK(srq && ibv_dealloc_pd(parent) == EBUSY && !ibv_destroy_srq(srq));
+  struct ibv_mw* window = ibv_alloc_mw(parent, IBV_MW_TYPE_1);
+  CHECK(window && ibv_dealloc_pd(parent) == EBUSY && !ibv_dealloc_mw(window));
+  struct ibv_mr* region = ibv_reg_mr(parent, memory, 64, 0);
+  REQUIRE(region);
+  CHECK(ibv_dealloc_pd(parent) == EBUSY);
+  struct ibv_pd* other =
+      ibv_alloc_parent_domain(context, &(struct ibv_parent_domain_init_attr){.pd = pd});
+  CHECK(other && !ibv_rereg_mr(region, IBV_REREG_MR_CHANGE_PD, other, NULL, 0, 0));
+  CHECK(ibv_dealloc_pd(other) == EBUSY);
+  CHECK(!ibv_dealloc_pd(parent) && !ibv_dealloc_td(td));
+  CHECK(!ibv_dereg_mr(region) && !ibv_dealloc_pd(other) && !ibv_destroy_cq(cq));
+}
+
 static void device_memory(void) {
   struct ibv_device_attr_ex device;
   REQUIRE(!ibv_query_device_ex(context, NULL, &device));
@@ -183,6 +211,7 @@ static void on_demand(void) {
 
 const struct verbs_case kDomainCases[] = {
     {"a parent domain stands for its protection domain", parents},
+    {"a parent domain stays while objects of it exist", parents_in_use},
     {"device memory is read and written by copies and over the wire", device_memory},
     {"a region that is paged on demand has the pages of the moment", on_demand},
     {"completions have time stamps where the program asks", stamps},
