@@ -102,6 +102,15 @@ static int ask_for_channel(struct channel* channel, int* events) {
   return error;
 }
 
+static void forget(struct channel* channel) {
+  pthread_mutex_lock(&mutex);
+  struct channel** link = find(channel->name);
+  bool listed = *link != NULL; /* not if two threads close it */
+  if (listed) *link = channel->next;
+  pthread_mutex_unlock(&mutex);
+  if (listed) release(channel);
+}
+
 /* Replaces the program's descriptor by the socket that is readable while an event waits. */
 static int open_channel(int fd) {
   int events = -1;
@@ -114,13 +123,14 @@ static int open_channel(int fd) {
   }
   channel->name = rocefs_channel_name(events);
   channel->users = 1;
-  int taken = dup3(events, fd, O_CLOEXEC);
-  close(events);
   pthread_mutex_lock(&mutex);
   channel->next = channels;
   channels = channel;
   pthread_mutex_unlock(&mutex);
-  return taken < 0 ? errno : 0;
+  if (dup3(events, fd, O_CLOEXEC) < 0) error = errno;
+  close(events);
+  if (error) forget(channel);
+  return error;
 }
 
 static int look(int fd, struct stat* status) {
@@ -149,21 +159,22 @@ static void end_channel(struct channel* channel) {
   pthread_mutex_unlock(&connection->mutex);
 }
 
+/* Closes a channel, which is known until its descriptor is closed: a thread that comes meanwhile
+ * must not take it for another file. */
 static int close_channel(int fd) {
   ROCEFS_UNCANCELLED;
   int before = errno; /* close() may follow a failure whose errno is still to be returned */
-  uint64_t name = rocefs_channel_name(fd);
-  pthread_mutex_lock(&mutex);
-  struct channel** link = find(name);
-  struct channel* channel = name ? *link : NULL;
-  if (channel) *link = channel->next;
-  pthread_mutex_unlock(&mutex);
+  struct channel* channel = hold(fd);
+  if (channel) end_channel(channel);
+  errno = before;
+  int result = close(fd);
+  int error = errno;
   if (channel) {
-    end_channel(channel);
+    forget(channel);
     release(channel);
   }
-  errno = before;
-  return close(fd);
+  errno = error;
+  return result;
 }
 
 /* Removes octets whose events have been read or dropped. */
