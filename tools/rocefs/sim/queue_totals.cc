@@ -17,7 +17,7 @@ double busy_part(const OctetTimes& times) {
   return times.count() ? six_digits(1 - static_cast<double>(empty) / all) : 0;
 }
 
-// Of a queue that has been used.
+// A queue that has been used.
 QueueTotals queue_totals_of(const Switch& hub, size_t port, size_t priority, TimeNs now) {
   const SwitchPort& at = hub.port(port);
   const OctetTimes& times = *at.queues[priority].times;
