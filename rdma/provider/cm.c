@@ -336,6 +336,7 @@ static ssize_t write_command(int fd, const void* data, size_t size) {
 void rocefs_serve_cm(const char* at) {
   static const char kLibrary[] = "librdmacm.so";
   rocefs_free_in_child(&mutex);
+  rocefs_begin_cm_answers();
   pthread_mutex_lock(&mutex);
   snprintf(root, sizeof root, "%s", at);
   pthread_mutex_unlock(&mutex);

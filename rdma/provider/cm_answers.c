@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "rdma/provider/cm_answers.h"
+#include "rdma/provider/forks.h"
 
 enum {
   kMaxIds = 1 << 16, /* size of librdmacm's own table */
@@ -157,6 +158,10 @@ static bool admit(const struct rdma_ucm_cmd_hdr* header, const union said* said,
       return size >= sizeof(struct ib_uverbs_qp_attr);
   }
   return true;
+}
+
+void rocefs_begin_cm_answers(void) {
+  rocefs_free_in_child(&mutex);
 }
 
 bool rocefs_admit_cm_answer(const void* command, size_t size, void* answer, size_t answer_size) {
