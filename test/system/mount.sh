@@ -18,6 +18,23 @@ for words in --help --version "sim --help" "enter --help"; do
   # shellcheck disable=SC2086
   expect "1 rocefs: stdout: No space left on device" "$(status=0; text=$("$ROCEFS" $words 2>&1 >/dev/full) || status=$?; echo "$status $text")" "$words on a full disk"
 done
+full() { status=0 text=$("$@" 2>&1 >/dev/full) || status=$?; echo "$status $text"; }
+for option in --help --version; do
+  expect "1 rocefs view: stdout: No space left on device" "$(full "$ROCEFS" view $option)" "view $option on a full disk"
+  expect "1 rocefs top: stdout: No space left on device" "$(full "$ROCEFS" top $option)" "top $option on a full disk"
+  expect "1 mango-ctl: stdout: No space left on device" "$(full "$(dirname "$ROCEFS")/mango-ctl" $option)" "mango-ctl $option on a full disk"
+done
+
+test_case "standard files that are closed take nothing of others"
+closed() { timeout 20 "$ROCEFS" "$@" 0<&- >&- 2>&-; }
+closed "$mnt" || fail "a mount: status $?"
+expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "a mount without standard files"
+unmounted
+status=0
+timeout 20 "$ROCEFS" "$mnt" 0<&- >&- 2>"$dir/none" || status=$?
+expect "0 " "$status $(cat "$dir/none")" "a mount without stdout"
+unmounted
+expect "1 rocefs: stdout: Bad file descriptor" "$(status=0; text=$("$ROCEFS" --version 2>&1 >&-) || status=$?; echo "$status $text")" "--version without stdout"
 
 test_case "a mount point in use is busy"
 mounted

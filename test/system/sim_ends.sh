@@ -66,6 +66,20 @@ expect "rocefs: $(realpath "$dir")/full/flows.csv: No space left on device" "$(g
 expect "2 of 2 flows done 2 of 2 flows done" "$(grep -o '.* flows done' "$dir/full.txt" | xargs)" "the table"
 [ -s "$dir/full/series.csv" ] || fail "the other files: $(ls "$dir/full")"
 
+test_case "standard files that are closed take nothing of the results"
+sim "$dir/short.ini" --out "$dir/open" >/dev/null 2>&1
+for closed in '>&-' '2>&-' '>&- 2>&-' '0<&- >&- 2>&-'; do
+  status=0
+  eval "timeout 60 \"\$ROCEFS\" sim \"\$dir/short.ini\" --out \"\$dir/closed\" >\"\$dir/closed.txt\" 2>\"\$dir/closed.err\" $closed" || status=$?
+  case $closed in 2*) wanted=0 ;; *) wanted=1 ;; esac
+  expect $wanted $status "status with $closed"
+  for file in flows.csv links.csv series.csv summary.json; do
+    cmp "$dir/open/$file" "$dir/closed/$file" || fail "$file with $closed"
+  done
+done
+sim "$dir/short.ini" --out "$dir/closed" 2>"$dir/closed.err" >&- || true
+grep -q "^rocefs: stdout: Bad file descriptor" "$dir/closed.err" || fail "the reason: $(cat "$dir/closed.err")"
+
 test_case "a plugin that dies fails its variant, and the others run"
 [ -x "$(dirname "$ROCEFS")/mango-pccd" ] || skip "no mango-pccd here"
 plugin divides

@@ -1,9 +1,12 @@
 #include "tools/mango-ctl/command_line.h"
 
+#include <cstdio>
 #include <map>
+#include <sstream>
 #include <type_traits>
 #include <utility>
 
+#include "core/process/standard_files.h"
 #include "core/version/version.h"
 #include "tools/mango-ctl/help.h"
 #include "tools/mango-ctl/session.h"
@@ -107,7 +110,12 @@ int CommandLine::run(int argc, char** argv) {
   try {
     root_.parse(argc, argv);
   } catch (const CLI::ParseError& asked) {
-    if (asked.get_exit_code() == 0) return root_.exit(asked);
+    if (asked.get_exit_code() == 0) {
+      std::ostringstream text;
+      root_.exit(asked, text);
+      std::fputs(text.str().c_str(), stdout);
+      return flush_standard_output("mango-ctl", 0);
+    }
     // A misspelt word remains; CLI11's own complaint is that a word is missing.
     std::vector<std::string> rest = root_.remaining(true);
     bool missing = dynamic_cast<const CLI::RequiredError*>(&asked) != nullptr;

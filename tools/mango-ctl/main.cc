@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/process/standard_files.h"
 #include "tools/mango-ctl/command_line.h"
 #include "tools/mango-ctl/completion.h"
 #include "tools/mango-ctl/manual.h"
@@ -11,7 +12,7 @@ namespace {
 
 int print(const std::string& text) {
   std::fputs(text.c_str(), stdout);
-  return std::fflush(stdout) == 0 ? 0 : 1;
+  return rocefs::flush_standard_output("mango-ctl", 0);
 }
 
 }  // namespace
@@ -21,6 +22,7 @@ int print(const std::string& text) {
 //   mango-ctl --complete WORD…      words that may stand in place of the last one
 int main(int argc, char** argv) {
   using namespace rocefs;
+  reserve_standard_files();
   CommandTable table;
   std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty() && words[0] == "--print-manual") return print(manual_of(table));

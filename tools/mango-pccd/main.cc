@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "core/process/open_files.h"
+#include "core/process/standard_files.h"
 #include "core/version/version.h"
 #include "pcc/card/log_level.h"
 #include "tools/mango-pccd/card.h"
@@ -61,6 +62,7 @@ bool parse(const char* text, T& number) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  reserve_standard_files();
   // Lines of plugins are logged when they are printed: the output is a pipe.
   ::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   if (argc == 2 && std::string_view(argv[1]) == "--version") {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/process/mount_table.h"
+#include "core/process/standard_files.h"
 #include "core/version/version.h"
 #include "tools/rocefs-top/look_reader.h"
 #include "tools/rocefs-top/options.h"
@@ -14,6 +15,7 @@ using namespace rocefs;
 using namespace rocefs::top;
 
 int main(int argc, char** argv) {
+  reserve_standard_files();
   std::setlocale(LC_CTYPE, "");
   Result<TopOptions> options = parse_top(argc, argv);
   if (!options) {
@@ -24,7 +26,7 @@ int main(int argc, char** argv) {
   if (options->help || options->version) {
     if (options->help) std::fputs(kTopUsage, stdout);
     if (options->version) std::printf("rocefs %s\n", kVersion);
-    return std::fflush(stdout) == 0 ? 0 : 1;
+    return flush_standard_output("rocefs top", 0);
   }
   Result<std::string> mount_point = chosen_mount(options->mount_point);
   if (!mount_point) return refuse(mount_point.error().reason, 1);

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/process/mount_table.h"
+#include "core/process/standard_files.h"
 #include "core/version/version.h"
 #include "tools/rocefs-view/recorder.h"
 #include "tools/rocefs-view/view_api.h"
@@ -87,10 +88,14 @@ int replay(PageServer& server, const ViewOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  reserve_standard_files();
   Result<ViewOptions> options = parse_view(argc, argv);
   if (!options) return fail(kUsage, options.error());
-  if (options->help) return std::fputs(kViewUsage, stdout), 0;
-  if (options->version) return std::printf("rocefs %s\n", kVersion), 0;
+  if (options->help || options->version) {
+    if (options->help) std::fputs(kViewUsage, stdout);
+    if (options->version) std::printf("rocefs %s\n", kVersion);
+    return flush_standard_output("rocefs view", 0);
+  }
   block_ends();
   auto server = PageServer::listen(options->address, options->port,
                                    !options->read_only && options->replay.empty());

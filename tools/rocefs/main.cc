@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "core/process/open_files.h"
+#include "core/process/standard_files.h"
 #include "rdma/uplink/interface.h"
 #include "rdma/wire/ip_text.h"
 #include "tools/rocefs/command/exit_status.h"
@@ -224,6 +225,7 @@ int serve(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  reserve_standard_files();
   // No fastbins: freed small blocks are merged at once. Otherwise the thread that frees the next
   // large block merges them all, for half a second after a burst of a million: often the core.
   ::mallopt(M_MXFAST, 0);

@@ -1,6 +1,5 @@
 #include "tools/rocefs/rig/run.h"
 
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -165,19 +164,6 @@ CommandEnd run_command(char** command) {
   return {exit_status, exit_status != 0 && failed <= 0 && !stopped};
 }
 
-// A pipe must not become standard output.
-void open_standard_files() {
-  while (true) {
-    const int file = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (file < 0) return;
-    if (file > STDERR_FILENO) {
-      ::close(file);
-      return;
-    }
-    ::fcntl(file, F_SETFD, 0);
-  }
-}
-
 void print_end_of_dmesg(const std::string& directory) {
   constexpr int kLines = 10;
   std::string text = text_at(AT_FDCWD, (directory + "/kernel/debug/rocefs/dmesg").c_str());
@@ -191,7 +177,6 @@ void print_end_of_dmesg(const std::string& directory) {
 }  // namespace
 
 int run_with_mount(int argc, char** argv) {
-  open_standard_files();
   ::signal(SIGCHLD, SIG_DFL);  // whoever ignores it loses the exit statuses of children
   Result<RunOptions> options = parse_run(argc, argv);
   if (!options) return refuse_usage(kRunProgram, options.error());
