@@ -6,8 +6,8 @@
 
 namespace rocefs {
 
-constexpr uint64_t fnv1a64(std::string_view bytes) {
-  uint64_t hash = 0xcbf29ce484222325;
+// `hash`: of what stands before `bytes`.
+constexpr uint64_t fnv1a64(std::string_view bytes, uint64_t hash = 0xcbf29ce484222325) {
   for (char c : bytes) {
     hash ^= static_cast<uint8_t>(c);
     hash *= 0x100000001b3;

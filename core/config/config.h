@@ -48,7 +48,8 @@ struct Config {
   bool mgmt = true;  // management links have addresses at first
   std::string mad_semantics = "doc";
   Scenario scenario;
-  uint64_t hash = 0;  // hash of the file's text
+  uint64_t hash = 0;    // of the file's text, and of `inputs` if there are any
+  uint64_t inputs = 0;  // hash of files that a run reads, once a run has looked at them; 0: none
   std::string text;
 };
 

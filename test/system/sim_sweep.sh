@@ -109,6 +109,30 @@ after=$(stat -c %i "$dir/again/runs/near/seed-1" "$dir/again/runs/far/seed-5")
 expect "$(head -n 1 <<<"$before")" "$(head -n 1 <<<"$after")" "a run that was complete"
 [ "$(tail -n 1 <<<"$before")" != "$(tail -n 1 <<<"$after")" ] || fail "a partial run was kept"
 
+test_case "runs with another content of a file that the scenario names are not mixed"
+mkdir "$dir/named"
+cat >"$dir/named/run.ini" <<'INI'
+[topology]
+kind = star
+hosts = 2
+[load all]
+pattern = trace
+file = flows.csv
+INI
+echo 0,h0,h1,64K >"$dir/named/flows.csv"
+for i in 1 2; do sim --seeds 1..2 --shard $i/2 --out "$dir/named/$i" "$dir/named/run.ini" >/dev/null; done
+expect "0 2 of 2 runs complete" "$(status=0; text=$(sim --collect --out "$dir/named/both" "$dir"/named/[12]) || status=$?; echo "$status $(tail -n 1 <<<"$text" | cut -d ';' -f 1)")" "shards of the same content"
+sim --seeds 1..3 --resume --out "$dir/named/both" "$dir/named/run.ini" >/dev/null || fail "the same content"
+echo 0,h0,h1,128K >"$dir/named/flows.csv"
+expect "2 rocefs: $dir/named/both has runs of another configuration" "$(outcome_of sim --seeds 1..3 --resume --out "$dir/named/both" "$dir/named/run.ini" | cut -d , -f 1)" "--resume"
+expect "2 rocefs: $dir/named/2 has runs of another configuration" "$(outcome_of sim --seeds 1..2 --shard 2/2 --out "$dir/named/2" "$dir/named/run.ini" | cut -d , -f 1)" "--shard"
+sim --seeds 1..2 --shard 2/2 --out "$dir/named/3" "$dir/named/run.ini" >/dev/null
+expect "2 rocefs: $dir/named/1 and $dir/named/3 are of different sweeps" "$(outcome_of sim --collect --out "$dir/named/mixed" "$dir"/named/[13])" "--collect"
+head_of() { sim "$dir/named/run.ini" | head -n 1; }
+before=$(head_of)
+echo 0,h0,h1,64K >"$dir/named/flows.csv"
+[ "$before" != "$(head_of)" ] || fail "one head for both: $before"
+
 test_case "--resume --view makes the recordings that are missing, and the same results"
 cp -a "$dir/one" "$dir/viewed"
 sim --seeds 1..5 -j2 --resume --view --out "$dir/viewed" "$dir/lossy.ini" >/dev/null 2>"$dir/said" || fail "$(cat "$dir/said")"

@@ -6,6 +6,8 @@
 #include "core/base/text.h"
 #include "core/loop/io_choice.h"
 #include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/command/version.h"
+#include "tools/rocefs/sim/inputs.h"
 #include "tools/rocefs/sim/output_files.h"
 #include "tools/rocefs/sim/runner.h"
 #include "tools/rocefs/sim/sim_options.h"
@@ -112,6 +114,7 @@ int simulate(int argc, char** argv) {
     if (!read) return print_failure({kUsageError, read.error().reason});
     config = std::move(*read);
     if (std::optional<Failure> failure = check_config(config)) return print_failure(*failure);
+    add_inputs(config);
   }
   std::string out;
   if (!options->out.empty()) {

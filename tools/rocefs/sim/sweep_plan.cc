@@ -10,6 +10,8 @@
 #include <sstream>
 
 #include "core/base/clock.h"
+#include "core/base/kstrto.h"
+#include "tools/rocefs/sim/inputs.h"
 #include "tools/rocefs/sim/output_files.h"
 
 namespace rocefs {
@@ -67,6 +69,7 @@ Result<void> SweepPlan::claim(const std::string& directory) const {
   PlanJson json = PlanJson::object();
   json["file"] = base_name(config_.name);
   json["configuration"] = fmt::format("{:016x}", config_.hash);
+  if (config_.inputs) json["inputs"] = fmt::format("{:016x}", config_.inputs);
   json["seeds"] = format_seeds(seeds_);
   json["text"] = config_.text;
   std::string path = plan_path(directory);
@@ -92,6 +95,9 @@ Result<SavedPlan> read_plan(const std::string& directory) {
   };
   Result<std::vector<uint64_t>> seeds = parse_seeds(text_of("seeds"));
   Result<Config> config = parse_config(text_of("text"), text_of("file"));
+  // The files of the inputs may be on another machine.
+  Result<uint64_t> inputs = kstrtou64(text_of("inputs"), 16);
+  if (config && inputs) set_inputs(*config, *inputs);
   if (!seeds || !config || text_of("configuration") != fmt::format("{:016x}", config->hash)) {
     return errorf(EINVAL, "{}: not the plan of a sweep", path);
   }

@@ -1,6 +1,6 @@
 // SweepPlan: the runs of a sweep, one for each variant and seed, and their places in its directory.
 //
-//   DIR/sweep.json                   the plan: file, seeds, and the file's text
+//   DIR/sweep.json                   the plan: file, seeds, the file's text, a hash of its inputs
 //   DIR/runs/VARIANT/seed-N/         a run that has ended; runs/seed-N/ without variants
 //   DIR/runs/VARIANT/seed-N.part/    a run that has not
 #pragma once
