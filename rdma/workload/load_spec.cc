@@ -212,16 +212,24 @@ class LoadMaker {
     if (!made) return made.error();
     return std::move(load_);
   }
+  // Key whose value make() has refused.
+  std::string_view refused() const { return refused_; }
 
  private:
+  Error of_key(std::string_view key, Error why) {
+    refused_ = key;
+    return why;
+  }
+
   LoadPattern pattern() const { return *spec_.pattern; }
   std::string_view pattern_name() const { return kPatterns[static_cast<size_t>(pattern())]; }
 
-  Result<void> check_keys() const {
+  Result<void> check_keys() {
     for (const LoadKey& key : kKeys) {
       bool given = spec_.given >> (&key - kKeys) & 1;
       if (given && !(key.patterns & bit(pattern()))) {
-        return errorf(EINVAL, "{}= does not go with pattern={}", key.name, pattern_name());
+        return of_key(key.name,
+                      errorf(EINVAL, "{}= does not go with pattern={}", key.name, pattern_name()));
       }
     }
     return {};
@@ -236,26 +244,30 @@ class LoadMaker {
     }
     for (uint32_t place = 0; place < load_.hosts.size(); ++place) {
       const std::string& host = load_.hosts[place];
-      if (!rates_.contains(host)) return errorf(EINVAL, "hosts: no device {}", host);
-      if (!places_.emplace(host, place).second) return errorf(EINVAL, "hosts: {} twice", host);
+      if (!rates_.contains(host))
+        return of_key("hosts", errorf(EINVAL, "hosts: no device {}", host));
+      if (!places_.emplace(host, place).second)
+        return of_key("hosts", errorf(EINVAL, "hosts: {} twice", host));
     }
-    if (load_.hosts.size() < 2) return Error{EINVAL, "hosts: at least two are wanted"};
+    if (load_.hosts.size() < 2) return of_key("hosts", {EINVAL, "hosts: at least two are wanted"});
     return {};
   }
 
   Result<void> take_sizes() {
     if (kFiles & bit(pattern())) return {};
-    if (spec_.size && !spec_.cdf.empty()) return Error{EINVAL, "size= and cdf=: one of them"};
+    if (spec_.size && !spec_.cdf.empty())
+      return of_key("cdf", {EINVAL, "size= and cdf=: one of them"});
     if (!spec_.cdf.empty()) {
       Result<SizeDistribution> read = SizeDistribution::read(spec_.cdf, directory_);
-      if (!read) return errorf(read.error().code, "cdf: {}", read.error().reason);
+      if (!read) return of_key("cdf", errorf(read.error().code, "cdf: {}", read.error().reason));
       sizes_ = *read;
       return {};
     }
     bool random = kRandomSizes & bit(pattern());
     if (!spec_.size) return errorf(EINVAL, "size={} is wanted", random ? " or cdf=" : "");
     if (*spec_.size < 1 || *spec_.size > kMaxLoadFlow) {
-      return errorf(ERANGE, "size={} is outside 1 to {}", *spec_.size, kMaxLoadFlow);
+      return of_key("size",
+                    errorf(ERANGE, "size={} is outside 1 to {}", *spec_.size, kMaxLoadFlow));
     }
     sizes_ = SizeDistribution::fixed(*spec_.size);
     return {};
@@ -290,8 +302,9 @@ class LoadMaker {
       auto rate = static_cast<double>(rates_.at(host));
       const double gap_ns = sizes_.mean() * 8e9 / (spec_.load * rate);
       if (gap_ns < 1) {
-        return errorf(ERANGE, "a flow of {} octets each {} ns at {}: at least 1 ns is wanted",
-                      sizes_.mean(), gap_ns, host);
+        return of_key(
+            "load", errorf(ERANGE, "a flow of {} octets each {} ns at {}: at least 1 ns is wanted",
+                           sizes_.mean(), gap_ns, host));
       }
       sources.push_back({gap_ns, rng(host)});
     }
@@ -306,15 +319,17 @@ class LoadMaker {
                              spec_.jitter,       spec_.rounds};
     for (const std::string& host : spec_.to) {
       auto place = places_.find(host);
-      if (place == places_.end()) return errorf(EINVAL, "to: {} is none of hosts=", host);
+      if (place == places_.end())
+        return of_key("to", errorf(EINVAL, "to: {} is none of hosts=", host));
       rule.to.push_back(place->second);
     }
     if (rule.senders == 0) rule.senders = rule.hosts - 1;
     if (rule.senders > rule.hosts - 1) {
-      return errorf(EINVAL, "senders={}: {} hosts can send to one", rule.senders, rule.hosts - 1);
+      return of_key("senders", errorf(EINVAL, "senders={}: {} hosts can send to one", rule.senders,
+                                      rule.hosts - 1));
     }
     if (rule.interval == 0 && rule.rounds > 1) {
-      return errorf(EINVAL, "interval= is wanted with rounds={}", rule.rounds);
+      return of_key("rounds", errorf(EINVAL, "interval= is wanted with rounds={}", rule.rounds));
     }
     bool rounds = spec_.given & key_bit("rounds");
     if (rule.interval > 0 && !rounds) {
@@ -342,7 +357,7 @@ class LoadMaker {
   Result<void> make_goal() {
     if (spec_.file.empty()) return Error{EINVAL, "file= is wanted"};
     auto goal = GoalPattern::open(path(), load_.hosts.size(), spec_.start);
-    if (!goal) return goal.error();
+    if (!goal) return of_key("file", goal.error());
     load_.pattern = std::move(*goal);
     return {};
   }
@@ -353,7 +368,7 @@ class LoadMaker {
     for (const LoadHost& host : all_) names.push_back(host.port);
     Result<std::unique_ptr<Pattern>> trace =
         TracePattern::open(path(), names, spec_.start, load_.hosts);
-    if (!trace) return trace.error();
+    if (!trace) return of_key("file", trace.error());
     load_.pattern = std::move(*trace);
     return {};
   }
@@ -390,13 +405,18 @@ class LoadMaker {
   std::unordered_map<std::string, uint32_t> places_;
   SizeDistribution sizes_ = SizeDistribution::fixed(1);
   Load load_;
+  std::string_view refused_;
 };
 
 }  // namespace
 
 Result<Load> make_load(const LoadSpec& spec, const std::vector<LoadHost>& all, uint64_t seed,
-                       const std::string& directory, std::optional<TimeNs> until) {
-  return LoadMaker(spec, all, seed, directory, until).make();
+                       const std::string& directory, std::optional<TimeNs> until,
+                       std::string_view* refused) {
+  LoadMaker maker(spec, all, seed, directory, until);
+  Result<Load> made = maker.make();
+  if (refused) *refused = maker.refused();
+  return made;
 }
 
 }  // namespace rocefs

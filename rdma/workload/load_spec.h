@@ -80,8 +80,10 @@ struct Load {
 // Checks the whole section against the hosts that there are, `all` of the topology, and makes its
 // pattern. `directory`: where files of the section are, with a / at its end. `until`: the run's
 // end, if it has one. EINVAL for a key that is missing or does not go with the pattern, for unknown
-// hosts, and for a load that cannot be.
+// hosts, and for a load that cannot be; `refused`, if not null, is then the key whose value is the
+// reason, empty if no single one is.
 Result<Load> make_load(const LoadSpec& spec, const std::vector<LoadHost>& all, uint64_t seed,
-                       const std::string& directory, std::optional<TimeNs> until);
+                       const std::string& directory, std::optional<TimeNs> until,
+                       std::string_view* refused = nullptr);
 
 }  // namespace rocefs

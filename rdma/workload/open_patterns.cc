@@ -156,6 +156,7 @@ Result<std::unique_ptr<Pattern>> TracePattern::open(const std::string& path,
     }
     lines.push_back({at, flow->flow});
   }
+  if (file.bad()) return errorf(EINVAL, "{}: it cannot be read, or is a directory", path);
   if (lines.empty()) return errorf(EINVAL, "{}: no flows", path);
   return std::unique_ptr<Pattern>(new TracePattern(std::move(lines)));
 }

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <sstream>
 
@@ -91,7 +90,12 @@ Result<SizeDistribution> SizeDistribution::read(const std::string& name,
     if (name.find_first_of("./") == name.npos) return named(name).error();
     return errorf(errno, "{}: {}", path, std::strerror(errno));
   }
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text;
+  char part[4096];
+  while (file.read(part, sizeof part), file.gcount() > 0) {
+    text.append(part, static_cast<size_t>(file.gcount()));
+  }
+  if (file.bad()) return errorf(EINVAL, "{}: it cannot be read, or is a directory", path);
   Result<SizeDistribution> read = parse(text);
   if (!read) return errorf(EINVAL, "{}: {}", path, read.error().reason);
   return read;

@@ -5,6 +5,22 @@
 #include "rdma/nic/device.h"
 
 namespace rocefs {
+namespace {
+
+// Line of the key of a load, else of the section's heading.
+int line_of(const Scenario::Load& section, const Scenario::Variant* variant, std::string_view key) {
+  int found = section.line;
+  for (const Scenario::Line& line : section.keys) {
+    if (line.key == key) found = line.line;
+  }
+  if (!variant) return found;
+  for (const Scenario::Line& line : variant->loads) {
+    if (line.key == fmt::format("{}/{}", section.name, key)) found = line.line;
+  }
+  return found;
+}
+
+}  // namespace
 
 std::optional<LoadRun::Refusal> LoadRun::read(const Scenario::Load& section,
                                               const Scenario::Variant* variant,
@@ -24,7 +40,9 @@ std::optional<LoadRun::Refusal> LoadRun::read(const Scenario::Load& section,
   return std::nullopt;
 }
 
-std::optional<LoadRun::Refusal> LoadRun::build(const Scenario::Variant* variant, uint64_t seed) {
+std::optional<LoadRun::Refusal> LoadRun::make(const Scenario::Variant* variant, uint64_t seed,
+                                              const std::vector<LoadHost>& hosts,
+                                              std::vector<Load>& loads) const {
   if (variant) {
     for (const Scenario::Line& line : variant->loads) {
       const std::string name = line.key.substr(0, line.key.find('/'));
@@ -34,6 +52,22 @@ std::optional<LoadRun::Refusal> LoadRun::build(const Scenario::Variant* variant,
       if (!there) return Refusal{line.line, fmt::format("no [load {}]", name)};
     }
   }
+  for (const Scenario::Load& section : config_.scenario.loads) {
+    LoadSpec spec;
+    if (std::optional<Refusal> refusal = read(section, variant, spec)) return refusal;
+    std::string_view key;
+    Result<Load> made =
+        make_load(spec, hosts, seed, config_.directory, config_.scenario.until, &key);
+    if (!made) {
+      return Refusal{line_of(section, variant, key),
+                     fmt::format("[load {}]: {}", spec.name, made.error().reason)};
+    }
+    loads.push_back(std::move(*made));
+  }
+  return std::nullopt;
+}
+
+std::optional<LoadRun::Refusal> LoadRun::build(const Scenario::Variant* variant, uint64_t seed) {
   std::vector<LoadHost> hosts;
   for (const auto& device : fabric_.devices()) {
     for (size_t number = 1; number <= device->port_count(); ++number) {
@@ -42,14 +76,11 @@ std::optional<LoadRun::Refusal> LoadRun::build(const Scenario::Variant* variant,
     }
   }
   std::vector<Load> loads;
-  for (const Scenario::Load& section : config_.scenario.loads) {
-    LoadSpec spec;
-    if (std::optional<Refusal> refusal = read(section, variant, spec)) return refusal;
-    Result<Load> made = make_load(spec, hosts, seed, config_.directory, config_.scenario.until);
-    if (!made) {
-      return Refusal{section.line, fmt::format("[load {}]: {}", spec.name, made.error().reason)};
-    }
-    loads.push_back(std::move(*made));
+  if (std::optional<Refusal> refusal = make(variant, seed, hosts, loads)) return refusal;
+  for (const Scenario::Variant& other : config_.scenario.variants) {
+    if (&other == variant || other.loads.empty()) continue;
+    std::vector<Load> unused;
+    if (std::optional<Refusal> refusal = make(&other, seed, hosts, unused)) return refusal;
   }
   if (!loads.empty()) {
     workload_ = std::make_unique<Workload>(fabric_, std::move(loads),

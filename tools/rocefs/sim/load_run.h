@@ -39,7 +39,8 @@ class LoadRun final : private WorkloadListener {
     int line;
     std::string why;
   };
-  // Keys of `variant` replace those of the sections; null: none.
+  // Keys of `variant` replace those of the sections; null: none. Checks those of the other
+  // variants, too.
   std::optional<Refusal> build(const Scenario::Variant* variant, uint64_t seed);
   bool empty() const { return !workload_; }
 
@@ -60,6 +61,8 @@ class LoadRun final : private WorkloadListener {
  private:
   std::optional<Refusal> read(const Scenario::Load& section, const Scenario::Variant* variant,
                               LoadSpec& spec) const;
+  std::optional<Refusal> make(const Scenario::Variant* variant, uint64_t seed,
+                              const std::vector<LoadHost>& hosts, std::vector<Load>& loads) const;
   void load_flow_ended(const LoadFlow& flow) override;
   void load_round_ended(const Load& load, const RoundTimes& round) override;
   void tell(const LoadFlow& flow, FlowRecord::State state);
