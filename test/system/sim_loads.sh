@@ -119,13 +119,22 @@ test_case "a sweep finds the files of loads beside the ini file"
 (cd / && sim --seeds 1..2 "$dir/loads.ini" --out "$dir/sweep" >"$dir/table" 2>"$dir/err") || fail "$(cat "$dir/err")"
 grep -q "2 of 2 runs complete" "$dir/table" || fail "$(cat "$dir/table")"
 
-test_case "a variant that is refused leaves those before it, marked as partial"
-{ cat "$dir/loads.ini"; printf '[variant good]\n[variant bad]\nload/web/load = 7\n'; } >"$dir/bad.ini"
-status=0
-sim "$dir/bad.ini" --out "$dir/partial" >/dev/null 2>"$dir/err" || status=$?
-expect 2 "$status" "the status"
-grep -q '"partial": true' "$dir/partial/summary.json" || fail "not partial: $(head -n 5 "$dir/partial/summary.json")"
-head -n 1 "$dir/partial/flows.csv" | grep -q partial || fail "flows.csv: $(head -n 1 "$dir/partial/flows.csv")"
+test_case "a mistake in a later variant is found before anything runs"
+link=kernel/debug/rocefs/links/h0-sw_0
+for mistake in "load/web/load = 7" "load/web/cdf = none" "load/none/size = 1" "$link/dealy = 1us" "$link/delay = x" "kernel/debug/rocefs/reset = 1" \
+  "kernel/debug/rocefs/fabric/sw_0/ecn/kmin = 20M"; do
+  { cat "$dir/loads.ini"; printf '[variant good]\n[variant bad]\n%s\n' "$mistake"; } >"$dir/bad.ini"
+  status=0
+  sim "$dir/bad.ini" --out "$dir/none" >"$dir/table" 2>"$dir/err" || status=$?
+  expect 2 "$status" "the status of $mistake"
+  expect "" "$(cat "$dir/table")" "what has run before $mistake"
+  grep -q "^rocefs: $dir/bad.ini:24: " "$dir/err" || fail "$mistake: $(cat "$dir/err")"
+done
+
+test_case "a variant is a batch with [knobs]: each may need the other"
+{ cat "$dir/loads.ini"; printf '[knobs]\nkernel/debug/rocefs/fabric/sw_0/ecn/kmin = 20M\n[variant A]\nkernel/debug/rocefs/fabric/sw_0/ecn/kmax = 30M\n[variant B]\nkernel/debug/rocefs/fabric/sw_0/ecn/kmin = 4K\n'; } >"$dir/batch.ini"
+sim "$dir/batch.ini" >"$dir/table" 2>"$dir/err" || fail "$(cat "$dir/err")"
+expect 2 "$(grep -c '^flows: 251 done$' "$dir/table")" "the runs"
 
 test_case "a schedule that stops because of the order of its messages is told"
 # Rank 1's message comes first, and the recv that takes any gets it. If messages took no time, it were rank 2's.

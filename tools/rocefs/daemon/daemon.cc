@@ -202,7 +202,7 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
   clients_ = std::move(*clients);
   instance_->add_files([this] { drop_clients(); });
   serve_programs(options);
-  if (std::optional<Failure> failed = instance_->apply(config_.knobs)) return failed;
+  if (auto failed = instance_->apply(config_.knobs)) return failed;
   instance_->keep_as_defaults();
   attach_journal();
   return mount(options);

@@ -284,15 +284,17 @@ Result<void> Instance::store_now(const std::string& path, const std::string& val
 }
 
 // A reason may name the path of a knob: of a pattern, which one.
-Failure Instance::refused(const KnobSetting& setting, std::string why) const {
+SettingRefusal Instance::refused(const KnobSetting& setting, std::string why) const {
   if (why.starts_with(setting.path + ": ")) why.erase(0, setting.path.size() + 2);
-  return {2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path, why)};
+  return {{2, fmt::format("{}:{}: {}: {}", config_.name, setting.line, setting.path, why)},
+          &setting};
 }
 
-// A file that is not there may come with a trigger before it: parameters with their algorithm.
-std::optional<Failure> Instance::apply(const std::vector<KnobSetting>& settings) {
-  KnobSettings knobs(*tree_);
-  std::vector<const KnobSetting*> others;
+// Separates the knobs from the others. A file that is not there may come with a trigger before it:
+// parameters with their algorithm.
+std::optional<SettingRefusal> Instance::sort(const std::vector<KnobSetting>& settings,
+                                             KnobSettings& knobs,
+                                             std::vector<const KnobSetting*>& others) {
   for (const KnobSetting& setting : settings) {
     const std::vector<std::string> paths = matching_files(*tree_, setting.path);
     auto is_knob = [this](const std::string& path) { return find_knob(*tree_, path) != nullptr; };
@@ -303,6 +305,29 @@ std::optional<Failure> Instance::apply(const std::vector<KnobSetting>& settings)
       return refused(setting, added.error().reason);
     }
   }
+  return std::nullopt;
+}
+
+// Files of algorithms may come with a trigger before them.
+std::optional<SettingRefusal> Instance::check(const std::vector<KnobSetting>& settings) {
+  KnobSettings knobs(*tree_);
+  std::vector<const KnobSetting*> others;
+  if (auto refusal = sort(settings, knobs, others)) return refusal;
+  if (auto refusal = knobs.check()) return refused(*refusal->setting, refusal->why);
+  for (const KnobSetting* setting : others) {
+    for (const std::string& path : matching_files(*tree_, setting->path)) {
+      const bool comes = setting != others.front() && path.find("/pcc/") != path.npos;
+      if (find_setting(path) || (comes && !tree_->follow(path))) continue;
+      return refused(*setting, "no knob has this path");
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<SettingRefusal> Instance::apply(const std::vector<KnobSetting>& settings) {
+  KnobSettings knobs(*tree_);
+  std::vector<const KnobSetting*> others;
+  if (auto refusal = sort(settings, knobs, others)) return refusal;
   if (auto refusal = knobs.store()) return refused(*refusal->setting, refusal->why);
   for (const KnobSetting* setting : others) {
     const std::vector<std::string> paths = matching_files(*tree_, setting->path);

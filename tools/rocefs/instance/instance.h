@@ -30,6 +30,7 @@
 #include "rdma/workload/loads.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/instance/connections.h"
+#include "tools/rocefs/instance/knob_settings.h"
 #include "tools/rocefs/instance/mads.h"
 
 namespace rocefs {
@@ -39,6 +40,11 @@ namespace rocefs {
 Result<void> check_clock(const Config& config, ClockMode mode, uint64_t dilation);
 
 inline constexpr std::string_view kDebugDirectory = "kernel/debug/rocefs";
+
+// A line of [knobs] or [variant] that is refused.
+struct SettingRefusal : Failure {
+  const KnobSetting* setting;
+};
 
 // Control thread. Its parts have their own rules.
 class Instance {
@@ -67,7 +73,9 @@ class Instance {
   // Stores `settings` before the engine starts; a path may be a pattern (core/tree/file_walk.h).
   // Knobs are one transaction; what only other settings make, and triggers, follow in their order.
   // The reason of a failure is FILE:LINE: PATH: WHY.
-  std::optional<Failure> apply(const std::vector<KnobSetting>& settings);
+  std::optional<SettingRefusal> apply(const std::vector<KnobSetting>& settings);
+  // Looks for what apply() would refuse at once: paths, and values of knobs. Changes nothing.
+  std::optional<SettingRefusal> check(const std::vector<KnobSetting>& settings);
   // Runs `ended` at a reset, on the core thread, when flows of traffic/ have ended: for flows that
   // are not there. Before the engine starts.
   void on_reset(std::function<void()> ended) { on_reset_ = std::move(ended); }
@@ -102,7 +110,9 @@ class Instance {
   Result<void> open_registers();
   Result<void> open_uplinks();
   std::shared_ptr<Attribute> find_setting(const std::string& path);
-  Failure refused(const KnobSetting& setting, std::string why) const;
+  SettingRefusal refused(const KnobSetting& setting, std::string why) const;
+  std::optional<SettingRefusal> sort(const std::vector<KnobSetting>& settings, KnobSettings& knobs,
+                                     std::vector<const KnobSetting*>& others);
   Result<void> store_now(const std::string& path, const std::string& value);
   void add_pcc();
   void add_mads(const std::string& debug, const LinkKnobs& knobs);

@@ -23,11 +23,20 @@ Result<void> KnobSettings::add(const KnobSetting& setting) {
   return {};
 }
 
+std::optional<KnobSettings::Refusal> KnobSettings::check(KnobTransaction& transaction) const {
+  Result<void> checked = transaction.check();
+  if (checked) return std::nullopt;
+  return Refusal{settings_[transaction.refused()], checked.error().reason};
+}
+
+std::optional<KnobSettings::Refusal> KnobSettings::check() {
+  KnobTransaction transaction(std::move(changes_));
+  return check(transaction);
+}
+
 std::optional<KnobSettings::Refusal> KnobSettings::store() {
   KnobTransaction transaction(std::move(changes_));
-  if (Result<void> checked = transaction.check(); !checked) {
-    return Refusal{settings_[transaction.refused()], checked.error().reason};
-  }
+  if (std::optional<Refusal> refusal = check(transaction)) return refusal;
   transaction.apply();
   transaction.publish();
   transaction.keep_as_defaults();

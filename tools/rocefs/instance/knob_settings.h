@@ -1,4 +1,4 @@
-// KnobSettings: the knobs of the sections [knobs] or [variant] of an ini file, stored in one
+// KnobSettings: the knobs of the sections [knobs] and [variant] of an ini file, stored in one
 // transaction before the engine starts: rules that span knobs apply to all lines together, in any
 // order, and one bad value refuses all.
 #pragma once
@@ -28,11 +28,15 @@ class KnobSettings {
     const KnobSetting* setting;  // whose value is refused; of several that do not go together, one
     std::string why;
   };
+  // Whether store() would refuse one. Call one of the two, once.
+  std::optional<Refusal> check();
   // Stores all, and makes the values the defaults that a reset restores. Nothing is stored if one
   // is refused.
   std::optional<Refusal> store();
 
  private:
+  std::optional<Refusal> check(KnobTransaction& transaction) const;
+
   Tree& tree_;
   std::vector<KnobChange> changes_;
   std::vector<const KnobSetting*> settings_;  // of changes_

@@ -71,7 +71,7 @@ std::variant<std::unique_ptr<Simulation>, BuildFailure> Simulation::create(
     const Config& config, const Scenario::Variant* variant, uint64_t seed) {
   std::unique_ptr<Simulation> simulation(new Simulation(config));
   if (std::optional<Failure> failure = simulation->build(variant, seed)) {
-    return BuildFailure{*failure, simulation->in_variants_knobs_,
+    return BuildFailure{*failure, simulation->refused_by_variant_,
                         std::move(simulation->result_.log)};
   }
   return simulation;
@@ -136,13 +136,22 @@ std::optional<Failure> Simulation::add_loads(const Scenario::Variant* variant, u
   return refusal ? std::optional(failed(refusal->line, refusal->why)) : std::nullopt;
 }
 
+// Knobs of [knobs] and of the variant, whose values come later, are stored together.
 std::optional<Failure> Simulation::apply_knobs(const Scenario::Variant* variant) {
-  if (std::optional<Failure> failure = instance_->apply(config_.knobs)) return failure;
-  if (!variant) return std::nullopt;
-  in_variants_knobs_ = true;
-  if (std::optional<Failure> failure = instance_->apply(variant->knobs)) return failure;
-  in_variants_knobs_ = false;
-  return std::nullopt;
+  auto settings_of = [this](const Scenario::Variant& one) {
+    std::vector<KnobSetting> settings = config_.knobs;
+    settings.insert(settings.end(), one.knobs.begin(), one.knobs.end());
+    return settings;
+  };
+  for (const Scenario::Variant& one : config_.scenario.variants) {
+    if (auto refusal = instance_->check(settings_of(one))) return refusal;
+  }
+  const std::vector<KnobSetting> settings = variant ? settings_of(*variant) : config_.knobs;
+  std::optional<SettingRefusal> refusal = instance_->apply(settings);
+  if (!refusal) return std::nullopt;
+  refused_by_variant_ =
+      refusal->setting >= settings.data() + config_.knobs.size();  // they are in one array
+  return refusal;
 }
 
 void Simulation::take_log(LogLevel level, std::string_view line) {

@@ -86,7 +86,7 @@ struct RunProgress {
 
 // A failure before the run begins.
 struct BuildFailure : Failure {
-  bool of_variant = false;      // a knob of [variant] was refused: others may run
+  bool of_variant = false;      // a trigger of [variant] was refused: others may run
   std::deque<std::string> log;  // last lines of dmesg
 };
 
@@ -95,8 +95,9 @@ class Simulation final : private FlowSink {
   // Called between two steps of time.
   using Progress = std::function<void(const RunProgress& progress)>;
 
-  // `config` outlives the simulation. Knobs of a variant are applied after those of [knobs]. Checks
-  // the whole scenario; the reason of a failure is FILE:LINE: WHY.
+  // `config` outlives the simulation. Knobs of a variant are stored together with those of [knobs].
+  // Checks the whole scenario, and what the other variants set; the reason of a failure is
+  // FILE:LINE: WHY.
   static std::variant<std::unique_ptr<Simulation>, BuildFailure> create(
       const Config& config, const Scenario::Variant* variant, uint64_t seed);
 
@@ -163,8 +164,8 @@ class Simulation final : private FlowSink {
   std::vector<size_t> to_come_, running_;
   RunOptions options_;
   RunResult result_;
-  std::string error_;               // first error in dmesg
-  bool in_variants_knobs_ = false;  // build() stores the knobs of the variant
+  std::string error_;                // first error in dmesg
+  bool refused_by_variant_ = false;  // a setting of the variant was refused
 };
 
 }  // namespace rocefs
