@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "rdma/nic/qp_table.h"
+#include "rdma/packet/packet.h"
 #include "rdma/wire/ip_text.h"
 
 namespace rocefs {
@@ -26,6 +27,15 @@ Result<void> bounded(std::string_view key, Result<uint64_t> value, uint64_t min,
   return {};
 }
 
+Result<void> path_mtu(Result<uint64_t> value, uint32_t& out) {
+  if (!value) return errorf(value.error().code, "mtu: {}", value.error().reason);
+  if (!valid_mtu(*value)) {
+    return errorf(EINVAL, "mtu={}: 256, 512, 1024, 2048 or 4096 is wanted", *value);
+  }
+  out = static_cast<uint32_t>(*value);
+  return {};
+}
+
 Result<void> path(std::string_view key, std::string_view value, std::string& out) {
   if (value.empty()) return errorf(EINVAL, "{}= names no file", key);
   out = value;
@@ -39,7 +49,7 @@ Result<void> set_flow_key(FlowSpec& spec, std::string_view key, std::string_view
   if (key == "qps") return bounded(key, kstrtou64(value, 0), 1, QpTable::kMaxQps, spec.qps);
   if (key == "size") return bounded(key, parse_size(value), 0, kMaxSize, spec.size);
   if (key == "count") return bounded(key, kstrtou64(value, 0), 1, uint64_t{1} << 40, spec.count);
-  if (key == "mtu") return bounded(key, kstrtou64(value, 0), 256, 4096, spec.mtu);
+  if (key == "mtu") return path_mtu(kstrtou64(value, 0), spec.mtu);
   if (key == "window") return bounded(key, kstrtou64(value, 0), 1, 1u << 22, spec.window);
   if (key == "timeout") return bounded(key, kstrtou64(value, 0), 0, 31, spec.timeout);
   if (key == "retry") return bounded(key, kstrtou64(value, 0), 0, 7, spec.retry);

@@ -115,7 +115,7 @@ void Workload::on_due(TimeNs now) {
       if (std::optional<FlowStart> what = source.load.pattern->take()) {
         start_flow(source, *what, now);
       } else {
-        tell_round(source.load);
+        tell_round(source);
         woken = true;
       }
     }
@@ -124,10 +124,11 @@ void Workload::on_due(TimeNs now) {
   if (woken && over()) listener_.loads_over();
 }
 
-void Workload::tell_round(const Load& load) {
-  if (std::optional<RoundTimes> round = load.pattern->take_round()) {
-    listener_.load_round_ended(load, *round);
-  }
+// A round whose flows have all failed has no time.
+void Workload::tell_round(Source& source) {
+  std::optional<RoundTimes> round = source.load.pattern->take_round();
+  if (!round) return;
+  if (std::exchange(source.any_done, false)) listener_.load_round_ended(source.load, *round);
 }
 
 LoadFlow Workload::told(const Running& one) const {
@@ -186,9 +187,10 @@ void Workload::flow_ended(Place place, Result<void> result) {
 // The flow may be what calls: it is freed later.
 void Workload::settle(Place place, LoadFlow flow) {
   listener_.load_flow_ended(flow);
+  if (flow.result && !flow.removed) place->source->any_done = true;
   Pattern& pattern = *place->source->load.pattern;
   pattern.flow_ended(place->what, flow.end);
-  tell_round(place->source->load);
+  tell_round(*place->source);
   if (place->flow) ended_.push_back(std::move(place->flow));
   running_.erase(place);
   if (!reap_.scheduled()) fabric_.scheduler().after(reap_, 0);

@@ -33,6 +33,7 @@ class WorkloadListener {
   virtual ~WorkloadListener() = default;
   // A flow has ended: well, or it failed, or a reset removed it.
   virtual void load_flow_ended(const LoadFlow& flow) = 0;
+  // A round has ended in which a flow ended well.
   virtual void load_round_ended(const Load& load, const RoundTimes& round) = 0;
   // All flows of all loads have ended. Called once, but after a stop().
   virtual void loads_over() {}
@@ -78,6 +79,7 @@ class Workload {
   struct Source {
     Load load;
     uint64_t started = 0;
+    bool any_done = false;  // a flow of the round that runs
   };
   struct Running {
     Source* source;
@@ -95,7 +97,7 @@ class Workload {
   LoadFlow told(const Running& one) const;
   void on_due(TimeNs now);
   void start_flow(Source& source, const FlowStart& what, TimeNs now);
-  void tell_round(const Load& load);
+  void tell_round(Source& source);
   void flow_ended(Place place, Result<void> result);
   void tell_ended(Place place, Result<void> result);
   void settle(Place place, LoadFlow flow);

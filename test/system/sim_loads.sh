@@ -65,6 +65,23 @@ sim "$dir/lossy.ini" >"$dir/table" 2>"$dir/err" || status=$?
 expect 1 "$status" "the status"
 grep -q "2 flows of loads of the run failed, at first traced" "$dir/err" || fail "$(cat "$dir/err")"
 
+test_case "a round whose flows have all failed has no time"
+cat >"$dir/dead.ini" <<'INI'
+[topology]
+kind = star
+hosts = 4
+[load ring]
+pattern = ring-allreduce
+size = 64K
+timeout = 8
+retry = 0
+[knobs]
+kernel/debug/rocefs/links/h*-sw_0/loss = 1
+INI
+sim "$dir/dead.ini" >"$dir/table" 2>"$dir/err" && fail "a run without a network"
+grep -q "^flows: .* failed" "$dir/table" || fail "$(cat "$dir/table")"
+! grep -q "^ring " "$dir/table" || fail "the time of a round: $(cat "$dir/table")"
+
 test_case "a reset removes the flows of a load that run, and those to come start"
 cat >"$dir/reset.ini" <<'INI'
 [topology]

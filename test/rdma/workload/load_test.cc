@@ -382,8 +382,8 @@ TEST_CASE("load: a reset removes the flows that run, and a collective goes on") 
   workload.remove_running();
   CHECK(world.outstanding.flows == 0);
   CHECK(ends.removed == std::vector<TimeNs>(4, world.scheduler.now()));
-  CHECK(ends.rounds == 1);
+  CHECK(ends.rounds == 0);  // a round without a flow that is done has no time
   while (!workload.over()) REQUIRE(world.scheduler.run_one(kSecond));
   CHECK(ends.done.size() == 4);
-  CHECK(ends.rounds == 2);
+  CHECK(ends.rounds == 1);
 }
