@@ -110,6 +110,30 @@ for variant in near far; do
 done
 grep -q "packet-hops and .* per CPU second" "$dir/one.err" || fail "no word of CPU seconds"
 
+test_case "samples of knobs have the base unit"
+sed 's|^sent = .*|sent = kernel/debug/rocefs/links/h0-sw_0/rate|; s|^moved = .*|moved = kernel/debug/rocefs/links/h0-sw_0/delay scale=1e-3|' "$dir/small.ini" >"$dir/units.ini"
+sim "$dir/units.ini" --out "$dir/units" >/dev/null 2>"$dir/units.err" || fail "$(cat "$dir/units.err")"
+awk -F, '$1 == "near" && $2 == 0 {exit !($3 == 1e10 && $4 == 1)}' "$dir/units/series.csv" || fail "$(head -n 4 "$dir/units/series.csv")"
+
+test_case "a directory that cannot have the results is refused before anything runs"
+touch "$dir/file"
+expect "1 rocefs: $dir/file: Not a directory" "$(outcome_of sim "$dir/small.ini" --out "$dir/file")" "a file"
+expect "2 rocefs: --out names no directory Try 'rocefs sim --help'." "$(outcome_of sim "$dir/small.ini" --out '' | xargs -d '\n')" "an empty word"
+mkdir -m 555 "$dir/closed"
+if $root; then open_to_users; fi
+[ ! -r "$dir/small.ini" ] || expect "1 rocefs: $dir/closed: Permission denied" "$(outcome_of as_user "$ROCEFS" sim "$dir/small.ini" --out "$dir/closed")" "a directory of others"
+
+test_case "files of an earlier run do not pass for those of a later one"
+cp -r "$dir/one" "$dir/reused"
+touch "$dir/reused/packets-mine.pcapng"
+sed 's/^capture.*//; /^\[sample\]/,/^Sent by/d; s/^\[variant far\]/[variant other]/' "$dir/small.ini" >"$dir/less.ini"
+sim "$dir/less.ini" --view --out "$dir/reused" >/dev/null 2>"$dir/less.err" || fail "$(cat "$dir/less.err")"
+expect "flows.csv links.csv packets-mine.pcapng plot.gp queues.csv report.html summary.json timing.csv view-near.jsonl view-other.jsonl" \
+  "$(cd "$dir/reused" && echo * | sed 's/plot.png //; s/plot.svg //')" "the files"
+sim --seeds 1..2 "$dir/less.ini" --out "$dir/reused" >/dev/null 2>"$dir/less.err" || fail "$(cat "$dir/less.err")"
+expect "packets-mine.pcapng report.html runs summary.json sweep.json timing.csv" "$(cd "$dir/reused" && echo *)" "the files of a sweep"
+expect "1 rocefs: $dir/reused has the runs of a sweep: another directory is wanted" "$(outcome_of sim "$dir/less.ini" --out "$dir/reused")" "a run beside a sweep's"
+
 test_case "a flow alone takes the ideal time"
 # A flow alone takes the ideal time, except for the sender's gaps between messages.
 cat >"$dir/alone.ini" <<'INI'

@@ -1,5 +1,6 @@
 #include "tools/rocefs/sim/output_files.h"
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -12,6 +13,23 @@
 #include <fstream>
 
 namespace rocefs {
+namespace {
+
+// NAME.EXTENSION, or NAME-VARIANT.EXTENSION.
+std::string file_name(std::string_view name, const std::string& variant,
+                      std::string_view extension) {
+  return fmt::format("{}{}{}.{}", name, variant.empty() ? "" : "-", variant, extension);
+}
+
+}  // namespace
+
+std::string packets_name(const std::string& variant) {
+  return file_name("packets", variant, "pcapng");
+}
+
+std::string view_name(const std::string& variant) {
+  return file_name("view", variant, "jsonl");
+}
 
 Result<void> write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -46,7 +64,12 @@ Result<std::string> make_directory(const std::string& path) {
   if (!real) return errorf(errno, "{}: {}", path, std::strerror(errno));
   std::string text = real;
   std::free(real);
-  return text;
+  struct stat status;
+  if (::stat(text.c_str(), &status) == 0 && !S_ISDIR(status.st_mode))
+    errno = ENOTDIR;
+  else if (::faccessat(AT_FDCWD, text.c_str(), W_OK | X_OK, AT_EACCESS) == 0)
+    return text;
+  return errorf(errno, "{}: {}", path, std::strerror(errno));
 }
 
 }  // namespace rocefs

@@ -10,6 +10,7 @@
 #include "tools/rocefs/sim/output_files.h"
 #include "tools/rocefs/sim/progress_line.h"
 #include "tools/rocefs/sim/run_summary.h"
+#include "tools/rocefs/sim/stale_files.h"
 
 namespace rocefs {
 namespace {
@@ -43,12 +44,6 @@ bool complete(const Config& config, const RunResult& run) {
     good = false;
   }
   return good;
-}
-
-// NAME.EXTENSION, or NAME-VARIANT.EXTENSION.
-std::string path_of(const std::string& out, std::string_view name, const std::string& variant,
-                    std::string_view extension) {
-  return fmt::format("{}/{}{}{}.{}", out, name, variant.empty() ? "" : "-", variant, extension);
 }
 
 // Prints why a run failed, and the last lines of its log.
@@ -116,7 +111,7 @@ class Runner {
     ProgressLine line(title, config_.scenario.until);
     Simulation::RunOptions wanted;
     if (config_.scenario.capture && !options_.out.empty()) {
-      wanted.capture = path_of(options_.out, "packets", variant, "pcapng");
+      wanted.capture = options_.out + "/" + packets_name(variant);
     }
     if (options_.view) {
       wanted.view = view_path(options_.out, variant);
@@ -195,9 +190,21 @@ class Runner {
     return text;
   }
 
+  // Names of files that are there or will be, but for the plot's, which gnuplot may not write.
+  std::vector<std::string> written() const {
+    std::vector<std::string> names{"flows.csv", "links.csv", "queues.csv", "plot.gp"};
+    if (!config_.scenario.samples.empty()) names.push_back("series.csv");
+    for (const RunResult& run : report_.runs) {
+      if (config_.scenario.capture) names.push_back(packets_name(run.variant));
+      if (!run.recording.empty()) names.push_back(view_name(run.variant));
+    }
+    return names;
+  }
+
   // Goes on after a file that cannot be written: the others may go elsewhere. A run of a sweep has
   // its summary last, and only if it has all other files: without it the run is made again.
   void write_files() {
+    remove_stale(options_.out, files_of_run(options_.out), written());
     note(flows_->finish(!partial()));
     note(write_file(options_.out + "/links.csv", links()));
     note(write_file(options_.out + "/queues.csv", queues()));
@@ -226,7 +233,7 @@ class Runner {
 }  // namespace
 
 std::string view_path(const std::string& out, const std::string& variant) {
-  return path_of(out, "view", variant, "jsonl");
+  return out + "/" + view_name(variant);
 }
 
 int run_variants(const Config& config, const std::vector<const Scenario::Variant*>& variants,

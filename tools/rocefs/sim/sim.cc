@@ -123,7 +123,14 @@ int simulate(int argc, char** argv) {
     out = *made;
   }
   if (options->collect) return collect(*options, out);
-  if (options->seeds.empty()) return run_once(config, *options, out);
+  if (options->seeds.empty()) {
+    if (!out.empty() && read_plan(out)) {
+      return print_failure(
+          {1,
+           fmt::format("{} has the runs of a sweep: another directory is wanted", options->out)});
+    }
+    return run_once(config, *options, out);
+  }
   // Results name the file without its directory: they are the same on every machine.
   config.name = config.name.substr(config.name.rfind('/') + 1);
   return run_sweep(config, *options, out);

@@ -80,6 +80,7 @@ Result<void> take_value(SimOptions& options, int c, std::string_view value) {
       return {};
     }
     default:
+      if (value.empty()) return Error{EINVAL, "--out names no directory"};
       options.out = value;
       return {};
   }

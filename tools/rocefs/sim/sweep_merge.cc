@@ -11,6 +11,7 @@
 #include "tools/rocefs/sim/html_report.h"
 #include "tools/rocefs/sim/means.h"
 #include "tools/rocefs/sim/output_files.h"
+#include "tools/rocefs/sim/stale_files.h"
 
 namespace rocefs {
 namespace {
@@ -82,6 +83,7 @@ class SweepMerge {
   int merge() {
     read();
     means_ = means_of(runs_);
+    remove_stale(out_, files_of_run(out_), {});
     std::fputs(table().c_str(), stdout);
     note(finish_output(0));
     note(write_file(out_ + "/summary.json", summary()));
