@@ -94,6 +94,7 @@ bool Scenario::has_section(std::string_view kind) {
 Result<void> Scenario::enter(std::string_view kind, const std::string& name, int line) {
   if (kind != "variant" && kind != "load") {
     if (!name.empty()) return errorf(EINVAL, "[{}] takes no name", kind);
+    if (kind == "plot") plot_line = line;
     return {};
   }
   if (!valid_entry_name(name)) return errorf(EINVAL, "{} cannot be a name", quoted(name));

@@ -57,6 +57,7 @@ struct Scenario {
   std::optional<TimeNs> until;
   TimeNs limit = 10 * kSecond;
   bool capture = false;
+  int plot_line = 0;  // of the last heading [plot]
   TimeNs interval = 10 * kMicrosecond;
   std::vector<Line> flows, stores, faults, samples, panels;
   std::vector<Variant> variants;

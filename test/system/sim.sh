@@ -244,6 +244,11 @@ refused 2 "bad.ini:16: 100us: kernel/debug/rocefs/links/h0-sw_0/delay: 'x'" 's/d
 refused 2 "bad.ini:18: unknown op 'fly'" "s/'late send/'late fly/"
 refused 2 "bad.ini:21: sent: no file nowhere" 's/^sent = .*/sent = nowhere/'
 refused 2 "bad.ini:24: no [sample] lost" 's/= sent$/= lost/'
+refused 2 "bad.ini:24: Sent by h0 (Gb/s): AXIS = NAME [NAME …] is wanted" 's/= sent$/=/'
+refused 2 "bad.ini:23: [plot]: AXIS = NAME [NAME …] is wanted" 's/^Sent by.*//'
+refused 2 "bad.ini:21: sent: kernel/debug/rocefs/links/h0-sw_0/state has words (" 's|^sent = .*|sent = kernel/debug/rocefs/links/h0-sw_0/state|'
+refused 2 "bad.ini:21: sent: class/infiniband/h0/ports/1/link_layer does not begin with a number: 'Ethernet'" 's|^sent = .*|sent = class/infiniband/h0/ports/1/link_layer|'
+refused 2 "bad.ini:21: sent: class/infiniband/h0/ports/1/rate has no line with nosuch" 's|^sent = .*|sent = class/infiniband/h0/ports/1/rate key=nosuch|'
 refused 2 "bad.ini:26: kernel/debug/rocefs/links/sw_0-h0/loss: " 's/loss = 0.01/loss = 2/'
 refused 2 "bad.ini:29: kernel/debug/rocefs/links/h0-sw_0/delay: " 's/^\(.*\)delay = 20us/\1delay = x/'
 refused 2 "bad.ini:2: unknown key name in [sim]" 's/^title/name/'

@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "core/base/kstrto.h"
 #include "core/base/text.h"
+#include "core/tree/knob_file.h"
 #include "tools/rocefs/instance/instance.h"
 #include "tools/rocefs/sim/words.h"
 
@@ -24,6 +26,15 @@ std::optional<double> number_of(const std::string& text, const std::string& key)
   return value;
 }
 
+// A knob's value in its base unit: 10G of a rate is 1e10.
+std::optional<double> number_of_knob(const KnobRow& row, std::string_view text) {
+  Result<KnobValue> value = parse_knob(row, text);
+  if (!value) return std::nullopt;
+  if (const double* number = std::get_if<double>(&*value)) return *number;
+  const uint64_t* whole = std::get_if<uint64_t>(&*value);
+  return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
+}
+
 bool may_come_later(std::string_view path) {
   auto below_debug = [&](std::string_view directory) {
     return path.starts_with(fmt::format("{}/{}/", kDebugDirectory, directory));
@@ -33,7 +44,7 @@ bool may_come_later(std::string_view path) {
 
 }  // namespace
 
-Result<void> Sampler::add(Tree& tree, const Scenario::Line& line) {
+Result<void> Sampler::add(Tree& tree, const Scenario::Line& line, const Read& read) {
   std::vector<std::string_view> words = split(line.value, " \t");
   Column column;
   if (auto key = take_word(words, "key")) column.key = *key;
@@ -55,8 +66,29 @@ Result<void> Sampler::add(Tree& tree, const Scenario::Line& line) {
   Tree::Node* node = tree.follow(column.path);
   bool readable = node && node->file && node->file->readable();
   if (!readable && !may_come_later(column.path)) return errorf(EINVAL, "no file {}", column.path);
+  if (auto knob = node ? std::dynamic_pointer_cast<KnobFile>(node->file) : nullptr) {
+    column.knob = knob->row().type == KnobType::kText ? nullptr : &knob->row();
+  }
+  if (Result<void> checked = check(column, read); !checked) return checked;
   columns_.push_back(std::move(column));
   return {};
+}
+
+// A file without text may have some later.
+Result<void> Sampler::check(const Column& column, const Read& read) {
+  if (column.knob && column.knob->type == KnobType::kWord) {
+    return errorf(EINVAL, "{} has words ({}), not a number", column.path, column.knob->words);
+  }
+  if (column.knob && !column.key.empty()) {
+    return errorf(EINVAL, "key={}: {} has one value", column.key, column.path);
+  }
+  std::optional<std::string> text = column.knob ? std::nullopt : read(column.path);
+  if (!text || without_newline(*text).empty() || number_of(*text, column.key)) return {};
+  if (column.key.empty()) {
+    return errorf(EINVAL, "{} does not begin with a number: {}", column.path,
+                  quoted(std::string_view(*text).substr(0, text->find('\n'))));
+  }
+  return errorf(EINVAL, "{} has no line with {} and a number", column.path, column.key);
 }
 
 TimeNs Sampler::due(TimeNs now) const {
@@ -71,7 +103,9 @@ Sample Sampler::take(TimeNs now, const Read& read) {
 
 std::optional<double> Sampler::value_of(Column& column, TimeNs now, const Read& read) const {
   std::optional<std::string> text = read(column.path);
-  std::optional<double> value = text ? number_of(*text, column.key) : std::nullopt;
+  std::optional<double> value;
+  if (text && column.knob) value = number_of_knob(*column.knob, *text);
+  if (text && !column.knob) value = number_of(*text, column.key);
   std::optional<double> shown = value;
   if (column.rate) {
     double interval = static_cast<double>(interval_) * 1e-9;

@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/config/scenario.h"
+#include "core/tree/knob.h"
 #include "core/tree/tree.h"
 
 namespace rocefs {
@@ -25,9 +26,10 @@ class Sampler {
   using Read = std::function<std::optional<std::string>(const std::string& path)>;
 
   explicit Sampler(TimeNs interval) : interval_(interval) {}
-  // Adds a column. EINVAL for a malformed line, and for a file that is not there and may not come
-  // later, as those of flows, faults and queue pairs may.
-  Result<void> add(Tree& tree, const Scenario::Line& line);
+  // Adds a column. EINVAL for a malformed line, for a file that is not there and may not come
+  // later, as those of flows, faults and queue pairs may, and for one that now has text, but not
+  // the number that is wanted.
+  Result<void> add(Tree& tree, const Scenario::Line& line, const Read& read);
   // First time from `now` on at which a sample is due; kNever without a column.
   TimeNs due(TimeNs now) const;
   // First multiple of the interval from `now` on.
@@ -37,11 +39,13 @@ class Sampler {
  private:
   struct Column {
     std::string path, key;
+    const KnobRow* knob = nullptr;  // whose unit the value has; null: a plain number
     bool rate = false;
     double scale = 1;
     double below = std::numeric_limits<double>::infinity();  // values from here on are left out
     std::optional<double> last;
   };
+  static Result<void> check(const Column& column, const Read& read);
   std::optional<double> value_of(Column& column, TimeNs now, const Read& read) const;
 
   const TimeNs interval_;

@@ -21,9 +21,20 @@ namespace {
 
 // Refuses a [plot] line that names an unknown sample.
 std::optional<Failure> check_panels(const Config& config) {
-  for (const Scenario::Line& panel : config.scenario.panels) {
-    for (std::string_view name : split(panel.value, " \t")) {
-      const auto& samples = config.scenario.samples;
+  const Scenario& scenario = config.scenario;
+  constexpr std::string_view kWanted = "AXIS = NAME [NAME …] is wanted";
+  if (scenario.plot_line > 0 && scenario.panels.empty()) {
+    return Failure{kUsageError,
+                   fmt::format("{}:{}: [plot]: {}", config.name, scenario.plot_line, kWanted)};
+  }
+  for (const Scenario::Line& panel : scenario.panels) {
+    std::vector<std::string_view> names = split(panel.value, " \t");
+    if (names.empty()) {
+      return Failure{kUsageError,
+                     fmt::format("{}:{}: {}: {}", config.name, panel.line, panel.key, kWanted)};
+    }
+    for (std::string_view name : names) {
+      const auto& samples = scenario.samples;
       bool there = std::any_of(samples.begin(), samples.end(),
                                [&](const Scenario::Line& sample) { return sample.key == name; });
       if (there) continue;

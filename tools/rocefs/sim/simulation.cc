@@ -224,7 +224,8 @@ Result<void> Simulation::add_store(const Scenario::Line& line) {
 }
 
 Result<void> Simulation::add_sample(const Scenario::Line& line) {
-  return sampler_.add(instance_->tree(), line);
+  return sampler_.add(instance_->tree(), line,
+                      [this](const std::string& path) { return text_of(path); });
 }
 
 Result<void> Simulation::wait(const std::function<void(Answer<void>)>& begin) {
