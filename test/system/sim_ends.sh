@@ -27,9 +27,9 @@ INI
 head_of() { head -n 1 "$dir/$1/flows.csv" | awk '{print $NF}'; }
 
 test_case "a signal ends a run, which keeps what it knows"
-for signal in INT TERM; do
+for signal in INT TERM HUP; do
   # A shell's background job ignores SIGINT, which the program respects.
-  env --default-signal=INT "$ROCEFS" sim "$dir/long.ini" --out "$dir/$signal" >"$dir/$signal.txt" 2>"$dir/$signal.err" &
+  env --default-signal=INT,HUP "$ROCEFS" sim "$dir/long.ini" --out "$dir/$signal" >"$dir/$signal.txt" 2>"$dir/$signal.err" &
   pid=$!
   await grep -qs ^one,a, "$dir/$signal/flows.csv"
   kill "-$signal" "$pid"

@@ -35,9 +35,9 @@ DIR/runs/VARIANT/seed-N, and the table has means with 95 % confidence intervals.
   -o seed=N      seed of all random choices (the file's, or 1)
   -h, --help     this text
 
-A run that its limit=, SIGINT, SIGTERM or an error cuts off keeps what is known by then, marked as
-partial. The exit status is 1 if a run was cut off, a flow failed, a fault did not fire or a file
-could not be written, 2 if the command line or the file is wrong.
+A run that its limit=, SIGINT, SIGTERM, SIGHUP or an error cuts off keeps what is known by then,
+marked as partial. The exit status is 1 if a run was cut off, a flow failed, a fault did not fire or
+a file could not be written, 2 if the command line or the file is wrong.
 
   rocefs sim tools/scenarios/incast.ini --out /tmp/incast
   rocefs sim --seeds 1..20 -j 8 --out /tmp/loss tools/scenarios/loss.ini

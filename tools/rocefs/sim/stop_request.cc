@@ -26,7 +26,7 @@ StopRequest::~StopRequest() {
 }
 
 std::string_view StopRequest::signal_name() const {
-  constexpr std::string_view kNames[] = {"SIGINT", "SIGTERM"};
+  constexpr std::string_view kNames[] = {"SIGINT", "SIGTERM", "SIGHUP"};
   for (size_t i = 0; i < kSignals.size(); ++i) {
     struct sigaction now {};
     ::sigaction(kSignals[i], nullptr, &now);

@@ -1,5 +1,6 @@
-// StopRequest: SIGINT and SIGTERM as a request that a run looks at between two steps of time. The
-// second signal of a kind ends the process, as by default, so that a run that hangs can be ended.
+// StopRequest: SIGINT, SIGTERM and SIGHUP as a request that a run looks at between two steps of
+// time. The second signal of a kind ends the process, as by default, so that a run that hangs can
+// be ended.
 #pragma once
 
 #include <signal.h>
@@ -23,7 +24,7 @@ class StopRequest {
   std::string_view signal_name() const;
 
  private:
-  static constexpr std::array kSignals{SIGINT, SIGTERM};
+  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP};
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
