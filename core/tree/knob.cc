@@ -110,9 +110,12 @@ std::string knob_values(const KnobRow& row) {
     case KnobType::kRate:
     case KnobType::kSize:
     case KnobType::kDuration:
-      return fmt::format("{} to {}", format_knob(row, row.min), format_knob(row, row.max));
+      break;
   }
-  return {};
+  std::string range = fmt::format("{} to {}", format_knob(row, row.min), format_knob(row, row.max));
+  // Values of the other types have their unit with them.
+  const bool bare = row.type == KnobType::kUint || row.type == KnobType::kDecimal;
+  return bare && !row.unit.empty() ? fmt::format("{} ({})", range, row.unit) : range;
 }
 
 Result<void> KnobOwner::check(std::span<const KnobValue>) const {

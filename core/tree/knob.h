@@ -67,7 +67,7 @@ Result<KnobValue> parse_knob(const KnobRow& row, std::string_view text);
 std::vector<KnobValue> initial_values(std::span<const KnobRow> rows);
 // Without a newline; parses back to the same value.
 std::string format_knob(const KnobRow& row, const KnobValue& value);
-// Accepted values for the reference: `0 to 1`, `down|up`.
+// Accepted values for the reference, with their unit: `0 to 1`, `down|up`, `0 to 4095 (us)`.
 std::string knob_values(const KnobRow& row);
 
 // Object that a set of knobs configures. Core's thread.

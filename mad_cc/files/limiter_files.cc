@@ -33,6 +33,7 @@ class LimitFile final : public KnobFile {
     bool takes_zero = Settings::of(set()->values()).semantics == MadSemantics::kOfed25;
     uint64_t least = std::max<uint64_t>(row().min, takes_zero ? 0 : 1);
     doc.values = fmt::format("{} to {}", least, row().max);
+    if (!row().unit.empty()) doc.values += fmt::format(" ({})", row().unit);
     return doc;
   }
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {

@@ -43,7 +43,7 @@ while IFS='@' read -r directory name takes initial; do
     esac
     case $takes in
       *" to "*)
-        least=${takes% to *} most=${takes#* to }
+        least=${takes% to *} most=${takes#* to } most=${most% (*}
         end "$least"
         end "$most"
         refused "9$most" "Numerical result out of range"

@@ -9,6 +9,11 @@ test_case "tools/reference.md matches the mount, and describes each file"
 diff "$page" "$dir/page" || fail "tools/reference.md is out of date: make reference"
 grep -E '\|  \|$' "$page" && fail "files that nobody has documented"
 
+test_case "numbers have their unit"
+for row in "dce_tcp_rtt:1 to 131071 (us)" "time_sa_mad:1 to 10000 (ms)" "lifespan:0 to 10000 (ms)" "rpg_ai_rate:1 to 1000000 (Mbit/s)" "dce_tcp_g:1 to 1023 (1/1024)" "rpg_min_dec_fac:1 to 100 (%)"; do
+  grep -qF "| \`${row%%:*}\` | rw | knob | ${row#*:} |" "$page" || mistake "$row"
+done
+
 test_case "each file of a mount is in the reference, and each line matches a file"
 # Checked independently of how the page is made: each file of the mount has a line, each line a file.
 mounted -o uplink=127.94.$(($$ / 250 % 250)).$(($$ % 250 + 1))
