@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/base/kstrto.h"
 #include "core/tree/trigger.h"
 
 namespace rocefs {
@@ -15,8 +16,8 @@ bool names_file(std::string_view text) {
 
 constexpr TriggerRow kPcap{
     "pcap", "PATH or off",
-    "starts a capture of packets transmitted by NIC ports, or ends it; pcapng if PATH ends so, "
-    "else pcap. Shows the path and the number of packets",
+    "starts a capture of packets transmitted by NIC ports, or ends it; pcapng if PATH, which has a "
+    "slash, ends so, else pcap. Shows the path and the number of packets",
     true, names_file};
 
 }  // namespace
@@ -40,8 +41,13 @@ void CaptureFile::store(std::string_view text, const OperationPtr& operation, An
   text = without_newline(text);
   if (changing_) return answer(Error{EBUSY, "another change of the capture is in progress"});
   if (text == "off") return stop(std::move(answer));
-  if (text.empty()) return answer(Error{EINVAL, "a path, or off, is wanted"});
-  if (!path_.empty()) return answer(errorf(EBUSY, "capturing to {} already", path_));
+  // A bare name would be a word such as 0 or stop, as a rule.
+  if (text.find('/') == text.npos) {
+    return answer(errorf(EINVAL, "{}: a path with a slash, or off, is wanted", quoted(text)));
+  }
+  if (!path_.empty()) {
+    return answer(errorf(EBUSY, "capturing to {} already: off ends that", path_));
+  }
   start(std::string(text), operation, std::move(answer));
 }
 
