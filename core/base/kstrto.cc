@@ -4,6 +4,9 @@
 #include <cerrno>
 #include <limits>
 
+#include "core/base/text.h"
+#include "core/base/utf8.h"
+
 namespace rocefs {
 namespace {
 
@@ -26,11 +29,14 @@ std::string quoted(std::string_view text) {
   constexpr size_t kMaxShown = 64;
   if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
   bool cut = text.size() > kMaxShown;
-  std::string shown(text.substr(0, kMaxShown));
-  std::replace_if(
-      shown.begin(), shown.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return fmt::format("'{}{}'", shown, cut ? "…" : "");
+  // No character is cut in two.
+  size_t size = 0;
+  for (size_t next = 0; next <= std::min(text.size(), kMaxShown);) {
+    size = next;
+    if (size == text.size()) break;
+    next += std::max<size_t>(utf8_character(text.substr(size)), 1);
+  }
+  return fmt::format("'{}{}'", in_one_line(std::string(text.substr(0, size))), cut ? "…" : "");
 }
 
 Result<uint64_t> kstrtou64(std::string_view text, unsigned base) {

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "core/base/utf8.h"
 
 namespace rocefs {
 
@@ -29,12 +32,12 @@ inline bool valid_entry_name(std::string_view name) {
          std::all_of(name.begin(), name.end(), allowed);
 }
 
-// Replaces each control character by `?`.
+// Replaces each control character, and each octet that is not UTF-8, by `?`.
 inline std::string in_one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
       [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
-  return text;
+  return valid_utf8(std::move(text));
 }
 
 // A program's name for itself, up to the first NUL, in one line: text after a line feed would pass

@@ -84,6 +84,10 @@ dash -c 'echo "x
 [    0.000000] forged" > "$1"' dash "$link/rate" 2>/dev/null && fail "dash wrote it"
 grep -q '^\[ *0.000000\] forged' "$debug/dmesg" && fail "a forged line in dmesg"
 
+test_case "the log is UTF-8, whatever is stored"
+refused "$link/rate" $'a\xff\xc3b\xc3\xa9\xed\xa0\x80' "$einval" "'a??bé???'"
+iconv -f UTF-8 -t UTF-8 < <(cat "$debug/dmesg") >/dev/null || fail "the log is not UTF-8"
+
 test_case "a flow that fails gives the reason"
 echo 1 >"$link/loss"
 echo "lost write mb_0 mb_1 timeout=3 retry=1" >"$start"

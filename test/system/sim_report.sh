@@ -50,6 +50,14 @@ grep -qF "page.ini, seeds 1..3, configuration $hash" "$dir/sweep/report.html" ||
 grep -qF 'h{1..2}-sw_0/delay = 10us' "$page" || fail "no text of the file"
 grep -qF '<h1>5 &lt; 6 &amp; &lt;/script&gt; &quot;quoted&quot;</h1>' "$page" || fail "the title: $(grep '<h1>' "$page")"
 
+test_case "the page is UTF-8, whatever the title is"
+sed $'s/^title = .*/title = caf\xc3\xa9 \xff/; /^\\[variant/,$d; s/count=20/count=1/' "$dir/page.ini" >"$dir/octets.ini"
+"$ROCEFS" sim "$dir/octets.ini" --view --out "$dir/octets" >/dev/null 2>"$dir/octets.err" || fail "$(cat "$dir/octets.err")"
+for file in report.html summary.json view.jsonl; do
+  iconv -f UTF-8 -t UTF-8 "$dir/octets/$file" >/dev/null || fail "$file is not UTF-8"
+done
+grep -qF $'<h1>caf\xc3\xa9 ?</h1>' "$dir/octets/report.html" || fail "the title: $(grep -a '<h1>' "$dir/octets/report.html")"
+
 test_case "the page loads nothing"
 grep -qF "default-src 'none'" "$page" || fail "no policy"
 for page in "$dir/one/report.html" "$dir/seen/report.html"; do expect "" "$(grep -oE '(src|href)="?[^" >]*|@import|url\((http|//)[^)]*|https?://[^ "'"'"']*' "$page" | grep -v '^http://www.w3.org/2000/svg' | xargs)" "what it refers to"; done

@@ -26,6 +26,19 @@ int second_opinion(const std::string& text, uint64_t& value) {
 
 }  // namespace
 
+TEST_CASE("kstrto: a reason quotes octets that are not UTF-8 as question marks") {
+  constexpr std::string_view kAccented = "\xc3\xa9";
+  const std::string marks(7, '?'), many(62, 'a');
+  CHECK(quoted("\xc3\xa9 \xff\xc3\xed\xa0\x80\xc0\xaf") ==
+        fmt::format("'{} {}'", kAccented, marks));
+  CHECK(quoted("\xf0\x9f\x98\x80\xf4\x90\x80\x80") ==
+        fmt::format("'\xf0\x9f\x98\x80{}'", marks.substr(3)));
+  // A long text is cut between two characters.
+  CHECK(quoted(fmt::format("{}{}", many, kAccented)) == fmt::format("'{}{}'", many, kAccented));
+  CHECK(quoted(fmt::format("{}a{}", many, kAccented)) == fmt::format("'{}a…'", many));
+  CHECK(quoted(fmt::format("{}aaa", many)) == fmt::format("'{}aa…'", many));
+}
+
 TEST_CASE("kstrto: kstrtou64() agrees with strtoull() on random texts") {
   Rng rng(17, "kstrto");
   constexpr std::string_view kLetters = "00112233445566778899aAfFgxX+- \n";
