@@ -6,7 +6,14 @@
 test_case "a failed mount is reported in one line"
 expect "1 rocefs: $dir/none: No such file or directory" "$(outcome_of "$ROCEFS" "$dir/none")" "no such place"
 expect "1 rocefs: wiat is neither a command nor a directory: rocefs --help tells more" "$(outcome_of "$ROCEFS" wiat)" "a mistyped command"
-expect "1 rocefs: wiat is no command, and state=up no directory: rocefs --help tells more" "$(outcome_of "$ROCEFS" wiat state=up)" "one with a word"
+expect "1 rocefs: wiat is no command: wait is one, and rocefs --help tells more" "$(outcome_of "$ROCEFS" wiat state=up)" "one with a word"
+expect "1 rocefs: mounted is no command, and state=up no directory: rocefs --help tells more" "$(outcome_of "$ROCEFS" mounted state=up)" "another with a word"
+expect "2 rocefs: a mount point is wanted, not an empty word" "$(outcome_of "$ROCEFS" '' | head -n 1)" "an empty word"
+for word in emter entr hots deatch atach rum; do
+  outcome_of "$ROCEFS" $word "$mnt" | grep -q "^1 rocefs: $word is no command: [a-z]* is one, and rocefs --help tells more" || fail "$word: $(outcome_of "$ROCEFS" $word "$mnt")"
+done
+not_mounted || fail "a mistyped command mounts"
+expect "2 rocefs: entr is no command: enter is one" "$(outcome_of "$ROCEFS" entr -m "$mnt" -- ls | head -n 1)" "a mistyped command with options"
 touch "$dir/file"
 expect "1 rocefs: $dir/file: Not a directory" "$(outcome_of "$ROCEFS" "$dir/file")" "a file"
 for option in max_read=4096 subtype=other; do
@@ -39,6 +46,14 @@ expect "1 rocefs: stdout: Bad file descriptor" "$(status=0; text=$("$ROCEFS" --v
 test_case "a mount point in use is busy"
 mounted
 expect "1 rocefs: $mnt: busy: a rocefs is mounted there" "$(outcome_of "$ROCEFS" "$mnt")" "busy"
+
+test_case "a name that is like no command is a source"
+for word in nic nic0 host1 mlx5 rdma none; do
+  mounted $word
+  expect "$word" "$(findmnt -no SOURCE "$mnt")" "the source"
+done
+unmounted
+mounted
 
 test_case "a mount ends by fusermount3, by SIGTERM and by umount"
 fusermount3 -u "$mnt"

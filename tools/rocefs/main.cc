@@ -20,6 +20,7 @@
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/command/limits.h"
 #include "tools/rocefs/command/version.h"
+#include "tools/rocefs/command/words.h"
 #include "tools/rocefs/daemon/daemon.h"
 #include "tools/rocefs/daemon/options.h"
 #include "tools/rocefs/daemon/service_manager.h"
@@ -167,6 +168,10 @@ Result<void> check_words(const Options& options) {
     return errorf(EINVAL, "{} is no command: fusermount3 -u {} ends a mount", options.source,
                   place);
   }
+  if (std::string_view meant = command_like(options.source); !meant.empty()) {
+    return errorf(EINVAL, "{} is no command: {} is one, and rocefs --help tells more",
+                  options.source, meant);
+  }
   struct stat status;
   if (place.find('/') != place.npos || ::stat(place.c_str(), &status) == 0 || errno != ENOENT) {
     return {};
@@ -243,6 +248,10 @@ int main(int argc, char** argv) {
   report_exhausted_limits();
   if (argc > 1 && std::string_view(argv[1]) == "sim") return simulate(argc - 1, argv + 1);
   Result<Options> options = parse_options(argc, argv);
+  // The options of a mistyped command are not the mount's.
+  if (std::string_view meant = argc > 2 ? command_like(argv[1]) : ""; !options && !meant.empty()) {
+    options = errorf(EINVAL, "{} is no command: {} is one", argv[1], meant);
+  }
   if (!options) {
     std::fprintf(stderr, "rocefs: %s\nTry 'rocefs --help'.\n", options.error().reason.c_str());
     return kUsageError;

@@ -170,6 +170,7 @@ Result<void> take_option_list(Options& options, const std::string& list) {
 Result<Options> complete(Options options, int count, char** words) {
   if (count < 1) return Error{EINVAL, "a mount point is wanted"};
   if (count > 2) return errorf(EINVAL, "too many arguments: {}", words[2]);
+  if (!*words[count - 1]) return Error{EINVAL, "a mount point is wanted, not an empty word"};
   if (count == 2 && *words[0]) options.source = words[0];
   options.mount_point = words[count - 1];
   if (!options.plugin_gid) {
