@@ -118,6 +118,11 @@ rocefs wait: kernel/debug/rocefs/seed is '1', not > 1" "$(outcome_of wait_for --
   'kernel/debug/rocefs/no*=1' kernel/debug/rocefs/seed!=1 'kernel/debug/rocefs/seed>1' kernel/debug/rocefs/seed=1)" "time-out"
 
 test_case "wait sees a knob, a counter and a file that appear while it waits"
+for time in 1h 1.5m 90m 100ms; do
+  expect "0 " "$(outcome_of wait_for --timeout $time kernel/debug/rocefs/seed=1)" "--timeout $time"
+done
+expect "2 rocefs wait: --timeout 1000000h: none has no limit" "$(outcome_of wait_for --timeout 1000000h kernel/debug/rocefs/seed=1 | head -n 1)" "too long"
+expect "2 rocefs wait: --timeout xm: a number is wanted before m or h" "$(outcome_of wait_for --timeout xm kernel/debug/rocefs/seed=1 | head -n 1)" "no time"
 wait_for --timeout 60 kernel/debug/rocefs/links/mb_1-sw_0/state=up 'class/infiniband/mb_1/ports/1/state=4: *' &
 knob=$!
 wait_for --timeout 60 kernel/debug/rocefs/traffic/late/state=done 'class/infiniband/mb_1/ports/1/counters/port_rcv_packets>=100' &

@@ -41,7 +41,7 @@ PATH begins at the mount point, or with a slash. It may have wildcards: all file
 meet the condition, and there must be one. A file that does not exist yet is waited for.
 
   -m MOUNTPOINT    mount of the files ($ROCEFS_MOUNT, or the only mounted rocefs)
-  --timeout TIME   the longest wait: 500ms, 5s or a number of seconds (60); 0 looks once, `none` has
+  --timeout TIME   the longest wait: 500ms, 5s, 2m, 1h or seconds (60); 0 looks once, `none` has
                    no limit
   -h, --help       this text
 
@@ -68,13 +68,23 @@ struct WaitOptions {
   std::vector<Condition> conditions;
 };
 
-Result<TimeNs> timeout_of(std::string text) {
+// Takes minutes (1m) and hours (1h) beside the units of parse_duration().
+Result<TimeNs> timeout_of(const std::string& said) {
+  std::string text = said;
   if (text == "none") return kNever;
+  TimeNs factor = 1;
+  if (text.ends_with('m') || text.ends_with('h')) {
+    factor = text.back() == 'm' ? 60 : 3600;
+    text.back() = 's';
+  }
   if (!text.empty() && text.find_first_not_of(".0123456789") == std::string::npos) text += "s";
   Result<TimeNs> time = parse_duration(text);
-  if (!time) return errorf(EINVAL, "--timeout {}: {}", text, time.error().reason);
-  if (*time > kMaxTimeout) return errorf(ERANGE, "--timeout {}: none has no limit", text);
-  return time;
+  if (!time) {
+    return errorf(EINVAL, "--timeout {}: {}", said,
+                  factor == 1 ? time.error().reason : "a number is wanted before m or h");
+  }
+  if (*time > kMaxTimeout / factor) return errorf(ERANGE, "--timeout {}: none has no limit", said);
+  return *time * factor;
 }
 
 Result<WaitOptions> parse_wait(int argc, char** argv) {
