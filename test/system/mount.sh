@@ -21,7 +21,7 @@ for option in max_read=4096 subtype=other; do
 done
 
 test_case "a full disk is reported"
-for words in --help --version "sim --help" "enter --help"; do
+for words in --help --version "sim --help" "enter --help" "enter --version"; do
   # shellcheck disable=SC2086
   expect "1 rocefs: stdout: No space left on device" "$(status=0; text=$("$ROCEFS" $words 2>&1 >/dev/full) || status=$?; echo "$status $text")" "$words on a full disk"
 done

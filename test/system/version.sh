@@ -15,6 +15,10 @@ expect "rocefs $version" "$("$ROCEFS" --version | head -n 1)" "rocefs --version"
 for command in top view; do
   expect "0 rocefs $version" "$(outcome_of "$ROCEFS" $command --version)" "rocefs $command --version"
 done
+for command in enter host attach detach run wait sim; do
+  expect "$("$ROCEFS" --version)" "$("$ROCEFS" $command --version)" "rocefs $command --version"
+  expect "$("$ROCEFS" --version)" "$("$ROCEFS" $command -V)" "rocefs $command -V"
+done
 expect "mango-ctl $version (rocefs)" "$("$bin/mango-ctl" --version)" "mango-ctl --version"
 expect "mango-pccd $version (rocefs)" "$("$bin/mango-pccd" --version)" "mango-pccd --version"
 expect "$version" "$(sed -nE '1s/rocefs \((.*)\) .*/\1/p' debian/changelog)" "debian/changelog"

@@ -260,10 +260,7 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, stdout);
     return finish_output(0);
   }
-  if (options->version) {
-    std::fputs(version_text().c_str(), stdout);
-    return finish_output(0);
-  }
+  if (options->version) return print_version();
   if (Result<void> checked = check_words(*options); !checked) {
     return print_failure({1, checked.error().reason});
   }

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "core/version/version.h"
 #include "rdma/uapi/registers.h"
 #include "rdma/uapi/uapi.h"
+#include "tools/rocefs/command/exit_status.h"
 
 namespace rocefs {
 
@@ -15,6 +18,11 @@ std::string version_text() {
       "built with {}\n",
       kVersion, kTreeAbi, static_cast<int>(ROCEFS_UAPI_VERSION),
       static_cast<int>(ROCEFS_REGISTERS_VERSION), kProviderAbis, kBuiltWith);
+}
+
+int print_version() {
+  std::fputs(version_text().c_str(), stdout);
+  return finish_output(0);
 }
 
 }  // namespace rocefs

@@ -12,6 +12,7 @@
 #include "core/process/mount_table.h"
 #include "fs/namespaces.h"
 #include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/command/version.h"
 #include "tools/rocefs/enter/launch.h"
 #include "tools/rocefs/enter/overlay.h"
 #include "tools/rocefs/netlink/proxy.h"
@@ -27,6 +28,7 @@ no root: every user who may read the mount may enter it.
 
   -m MOUNTPOINT   mount to enter ($ROCEFS_MOUNT, or the only mounted rocefs)
   -h, --help      this text
+  -V, --version
 
 The exit status is that of COMMAND; 125 if it could not be prepared, 126 if it cannot be run, 127 if
 it is not found.
@@ -55,6 +57,7 @@ Result<void> prepare(const std::string& wanted) {
 
 int enter(int argc, char** argv) {
   Result<LaunchOptions> options = parse_launch(argc, argv);
+  if (options && options->version) return print_version();
   if (options && !options->help && !*options->rest) options = Error{EINVAL, "a command is wanted"};
   if (!options) return refuse_usage("rocefs enter", options.error());
   if (options->help) {

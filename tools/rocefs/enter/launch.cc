@@ -31,10 +31,12 @@ void name_provider() {
 
 Result<LaunchOptions> parse_launch(int argc, char** argv) {
   LaunchOptions options;
-  constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'}, {nullptr, 0, nullptr, 0}};
+  constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'},
+                              {"version", no_argument, nullptr, 'V'},
+                              {nullptr, 0, nullptr, 0}};
   opterr = 0;
   // "+": parsing ends at the first argument.
-  for (int c; (c = getopt_long(argc, argv, "+:m:h", kLong, nullptr)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, "+:m:hV", kLong, nullptr)) != -1;) {
     switch (c) {
       case 'm':
         if (!*optarg) return Error{EINVAL, "-m requires a mount point"};
@@ -42,6 +44,9 @@ Result<LaunchOptions> parse_launch(int argc, char** argv) {
         break;
       case 'h':
         options.help = true;
+        return options;
+      case 'V':
+        options.version = true;
         return options;
       case ':':
         return errorf(EINVAL, "-{} requires a mount point", static_cast<char>(optopt));

@@ -12,12 +12,12 @@ namespace rocefs {
 enum LaunchExit { kNotPrepared = 125, kNotExecutable = 126, kNotFound = 127 };
 
 struct LaunchOptions {
-  bool help = false;
+  bool help = false, version = false;
   std::string mount_point;  // of -m, or empty
   char** rest = nullptr;    // arguments behind the options, up to a null
 };
 
-// Parses -m and -h. Options behind the first argument are the command's own.
+// Parses -m, -h and -V. Options behind the first argument are the command's own.
 Result<LaunchOptions> parse_launch(int argc, char** argv);
 
 // Prints the reason and where help is; returns the exit status. `program`: rocefs enter.

@@ -18,6 +18,7 @@
 #include "core/base/kstrto.h"
 #include "core/process/mount_table.h"
 #include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/command/version.h"
 #include "tools/rocefs/enter/launch.h"
 #include "tools/rocefs/host/container_view.h"
 #include "tools/rocefs/host/description.h"
@@ -40,6 +41,7 @@ hosts, and the libibverbs provider. For root and the mount's owner.
   --netns PATH    a network namespace
   --pid PID       that of a process
   -h, --help      this text
+  -V, --version
 
   rocefs attach mb_0 --pid $(docker inspect -f '{{.State.Pid}}' web)
 )";
@@ -52,6 +54,7 @@ and its devices out of the container. The next `rocefs host` makes the host anew
 
   -m MOUNTPOINT   mount of the host ($ROCEFS_MOUNT, or the only mounted rocefs)
   -h, --help      this text
+  -V, --version
 )";
 
 namespace {
@@ -172,6 +175,7 @@ int finish(const char* program, const Result<void>& done) {
 int attach(int argc, char** argv) {
   constexpr char kProgram[] = "rocefs attach";
   Result<LaunchOptions> options = parse_launch(argc, argv);
+  if (options && options->version) return print_version();
   if (options && options->help) {
     std::fputs(kAttachUsage, stdout);
     return finish_output(0);
@@ -186,6 +190,7 @@ int attach(int argc, char** argv) {
 int detach(int argc, char** argv) {
   constexpr char kProgram[] = "rocefs detach";
   Result<LaunchOptions> options = parse_launch(argc, argv);
+  if (options && options->version) return print_version();
   if (options && options->help) {
     std::fputs(kDetachUsage, stdout);
     return finish_output(0);

@@ -12,6 +12,7 @@
 
 #include "core/process/mount_table.h"
 #include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/command/version.h"
 #include "tools/rocefs/enter/launch.h"
 #include "tools/rocefs/host/host_session.h"
 #include "tools/rocefs/host/join.h"
@@ -34,6 +35,7 @@ kernel/debug/rocefs/hosts lists the hosts.
 
   -m MOUNTPOINT   mount of the host ($ROCEFS_MOUNT, or the only mounted rocefs)
   -h, --help      this text
+  -V, --version
 
 The exit status is that of the command; 125 if the host could not be prepared, 126 if the command
 cannot be run, 127 if it is not found.
@@ -88,6 +90,7 @@ Result<void> prepare(const std::string& wanted, const std::string& name) {
 
 int host(int argc, char** argv) {
   Result<LaunchOptions> options = parse_launch(argc, argv);
+  if (options && options->version) return print_version();
   if (options && !options->help && !*options->rest) options = Error{EINVAL, "a host is wanted"};
   if (!options) return refuse_usage(kProgram, options.error());
   if (options->help) {

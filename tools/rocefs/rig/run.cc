@@ -17,6 +17,7 @@
 #include "core/base/fd.h"
 #include "core/process/process_status.h"
 #include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/command/version.h"
 #include "tools/rocefs/enter/launch.h"
 #include "tools/rocefs/rig/private_mount.h"
 
@@ -32,6 +33,7 @@ of the mount's dmesg are printed, and the mount stays for a look; a run that is 
   -o OPTION      option of the mount, as of rocefs: clock=virtual, seed=7, …
   --keep WHEN    when the mount stays: failure (the default), always or never
   -h, --help     this text
+  -V, --version
 
 The exit status is that of COMMAND, 128 and the signal's number if a signal ended it; 125 if nothing
 could be mounted or the mount ended by itself, 126 if COMMAND cannot be run, 127 if it is not found.
@@ -47,7 +49,7 @@ constexpr char kRunProgram[] = "rocefs run";
 enum class Keep { kNever, kFailure, kAlways };
 
 struct RunOptions {
-  bool help = false;
+  bool help = false, version = false;
   Keep keep = Keep::kFailure;
   std::vector<std::string> mount_options;
   std::string config;
@@ -68,12 +70,13 @@ Result<RunOptions> parse_run(int argc, char** argv) {
       std::find_if(argv, end, [](const char* word) { return !std::strcmp(word, "--"); });
   const int own = static_cast<int>(dashes - argv);
   constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'},
+                              {"version", no_argument, nullptr, 'V'},
                               {"keep", required_argument, nullptr, 'k'},
                               {nullptr, 0, nullptr, 0}};
   opterr = 0;
-  for (int c; (c = getopt_long(own, argv, "+:o:h", kLong, nullptr)) != -1;) {
-    if (c == 'h') {
-      options.help = true;
+  for (int c; (c = getopt_long(own, argv, "+:o:hV", kLong, nullptr)) != -1;) {
+    if (c == 'h' || c == 'V') {
+      (c == 'h' ? options.help : options.version) = true;
       return options;
     }
     if (c == 'o') {
@@ -180,6 +183,7 @@ int run_with_mount(int argc, char** argv) {
   ::signal(SIGCHLD, SIG_DFL);  // whoever ignores it loses the exit statuses of children
   Result<RunOptions> options = parse_run(argc, argv);
   if (!options) return refuse_usage(kRunProgram, options.error());
+  if (options->version) return print_version();
   if (options->help) {
     std::fputs(kRunUsage, stdout);
     return finish_output(0);

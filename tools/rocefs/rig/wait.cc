@@ -24,6 +24,7 @@
 #include "core/base/units.h"
 #include "core/process/mount_table.h"
 #include "tools/rocefs/command/exit_status.h"
+#include "tools/rocefs/command/version.h"
 #include "tools/rocefs/enter/launch.h"
 #include "tools/rocefs/rig/condition.h"
 
@@ -44,6 +45,7 @@ meet the condition, and there must be one. A file that does not exist yet is wai
   --timeout TIME   the longest wait: 500ms, 5s, 2m, 1h or seconds (60); 0 looks once, `none` has
                    no limit
   -h, --help       this text
+  -V, --version
 
 The exit status is 0 if the conditions hold, 124 after TIME, with a line for each condition that
 does not hold, 1 if the files cannot be read, and 2 if the command line is wrong.
@@ -62,7 +64,7 @@ constexpr TimeNs kMaxTimeout = 1'000'000 * kSecond;  // its sum with the clock's
 constexpr TimeNs kAnswer = 2 * kSecond;
 
 struct WaitOptions {
-  bool help = false;
+  bool help = false, version = false;
   std::string mount_point;
   TimeNs timeout = kDefaultTimeout;
   std::vector<Condition> conditions;
@@ -90,12 +92,13 @@ Result<TimeNs> timeout_of(const std::string& said) {
 Result<WaitOptions> parse_wait(int argc, char** argv) {
   WaitOptions options;
   constexpr option kLong[] = {{"help", no_argument, nullptr, 'h'},
+                              {"version", no_argument, nullptr, 'V'},
                               {"timeout", required_argument, nullptr, 't'},
                               {nullptr, 0, nullptr, 0}};
   opterr = 0;
-  for (int c; (c = getopt_long(argc, argv, ":m:h", kLong, nullptr)) != -1;) {
-    if (c == 'h') {
-      options.help = true;
+  for (int c; (c = getopt_long(argc, argv, ":m:hV", kLong, nullptr)) != -1;) {
+    if (c == 'h' || c == 'V') {
+      (c == 'h' ? options.help : options.version) = true;
       return options;
     }
     if (c == 'm') {
@@ -274,6 +277,7 @@ Result<int> wait_bounded(const WaitOptions& options, const std::string& mount_po
 int wait_for_files(int argc, char** argv) {
   Result<WaitOptions> options = parse_wait(argc, argv);
   if (!options) return refuse_usage(kWaitProgram, options.error());
+  if (options->version) return print_version();
   if (options->help) {
     std::fputs(kWaitUsage, stdout);
     return finish_output(0);

@@ -19,7 +19,7 @@
 namespace rocefs {
 namespace {
 
-// Refuses a [plot] line that names an unknown sample.
+// Refuses a [plot] without panels, and a panel that names no sample, or an unknown one.
 std::optional<Failure> check_panels(const Config& config) {
   const Scenario& scenario = config.scenario;
   constexpr std::string_view kWanted = "AXIS = NAME [NAME …] is wanted";
@@ -112,6 +112,7 @@ int simulate(int argc, char** argv) {
     std::fprintf(stderr, "rocefs: %s\nTry 'rocefs sim --help'.\n", options.error().reason.c_str());
     return kUsageError;
   }
+  if (options->version) return print_version();
   if (options->help) {
     std::fputs(kSimUsage, stdout);
     return finish_output(0);

@@ -34,6 +34,7 @@ DIR/runs/VARIANT/seed-N, and the table has means with 95 % confidence intervals.
   --collect      merge the directories of shards into DIR, as if one sweep had made it
   -o seed=N      seed of all random choices (the file's, or 1)
   -h, --help     this text
+  -V, --version
 
 A run that its limit=, SIGINT, SIGTERM, SIGHUP or an error cuts off keeps what is known by then,
 marked as partial. The exit status is 1 if a run was cut off, a flow failed, a fault did not fire or
@@ -112,23 +113,31 @@ Result<void> check_options(const SimOptions& options, size_t words) {
 
 Result<SimOptions> parse_sim_options(int argc, char** argv) {
   SimOptions options;
-  constexpr option kLong[] = {
-      {"help", no_argument, nullptr, 'h'},        {"out", required_argument, nullptr, 'O'},
-      {"flows", no_argument, nullptr, 'F'},       {"view", no_argument, nullptr, 'V'},
-      {"seeds", required_argument, nullptr, 'S'}, {"jobs", required_argument, nullptr, 'j'},
-      {"resume", no_argument, nullptr, 'R'},      {"shard", required_argument, nullptr, 'N'},
-      {"collect", no_argument, nullptr, 'C'},     {nullptr, 0, nullptr, 0}};
+  constexpr option kLong[] = {{"version", no_argument, nullptr, 'V'},
+                              {"help", no_argument, nullptr, 'h'},
+                              {"out", required_argument, nullptr, 'O'},
+                              {"flows", no_argument, nullptr, 'F'},
+                              {"view", no_argument, nullptr, 'W'},
+                              {"seeds", required_argument, nullptr, 'S'},
+                              {"jobs", required_argument, nullptr, 'j'},
+                              {"resume", no_argument, nullptr, 'R'},
+                              {"shard", required_argument, nullptr, 'N'},
+                              {"collect", no_argument, nullptr, 'C'},
+                              {nullptr, 0, nullptr, 0}};
   opterr = 0;
   optind = 1;
-  for (int c; (c = getopt_long(argc, argv, ":ho:j:", kLong, nullptr)) != -1;) {
+  for (int c; (c = getopt_long(argc, argv, ":hVo:j:", kLong, nullptr)) != -1;) {
     switch (c) {
       case 'h':
         options.help = true;
         return options;
+      case 'V':
+        options.version = true;
+        return options;
       case 'F':
         options.flows = true;
         break;
-      case 'V':
+      case 'W':
         options.view = true;
         break;
       case 'R':

@@ -14,7 +14,7 @@ namespace rocefs {
 extern const char* const kSimUsage;
 
 struct SimOptions {
-  bool help = false, flows = false, resume = false, collect = false, view = false;
+  bool help = false, version = false, flows = false, resume = false, collect = false, view = false;
   std::string file, out;
   std::optional<uint64_t> seed;
   std::vector<uint64_t> seeds;  // of a sweep; empty: one run
