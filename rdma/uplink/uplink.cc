@@ -94,10 +94,10 @@ void Uplink::serve(const Ip& address, UplinkedPort& port) {
 
 Result<void> Uplink::open(Engine& engine, PollLoop& loop, Warn warn, At at, SavedAddresses* saved) {
   if (engine.mode() != ClockMode::kReal) {
-    return errorf(EOPNOTSUPP, "uplink {}: the kernel's network needs the real clock", name_);
+    return errorf(EOPNOTSUPP, "{}: the kernel's network needs the real clock", uplink_said(name_));
   }
   if (Result<void> able = engine.io().can_receive_messages(); !able) {
-    return errorf(able.error().code, "uplink {}: {}", name_, able.error().reason);
+    return errorf(able.error().code, "{}: {}", uplink_said(name_), able.error().reason);
   }
   engine_ = &engine;
   warn_ = [this, warn](const std::string& line) { warn(fmt::format("{}: {}", name_, line)); };

@@ -35,6 +35,10 @@ Result<Fd> open_patiently(const Ip& ip) {
 
 }  // namespace
 
+std::string uplink_said(const std::string& name) {
+  return name == "uplink" ? name : "uplink " + name;
+}
+
 UplinkAddresses::UplinkAddresses(Parts parts, const std::vector<Served>& served)
     : parts_(std::move(parts)), again_(parts_.loop, [this] { look(); }) {
   for (const Served& one : served) {
@@ -57,7 +61,7 @@ Result<void> UplinkAddresses::start(const std::string& uplink, SavedAddresses* s
       one.ours = true;
       take(one, std::move(*opened));
     } else if (opened.error().code != EADDRNOTAVAIL) {
-      return errorf(opened.error().code, "uplink {}: {}", uplink, opened.error().reason);
+      return errorf(opened.error().code, "{}: {}", uplink_said(uplink), opened.error().reason);
     } else if (interface_of(one.ip)) {
       one.ours = true;  // the interface is down, or has yet to check the address
     } else {
@@ -67,8 +71,8 @@ Result<void> UplinkAddresses::start(const std::string& uplink, SavedAddresses* s
   }
   std::vector<Ip> own = ours();
   if (own.empty()) {
-    return errorf(EADDRNOTAVAIL, "uplink {}: no address behind it is this machine's: {}", uplink,
-                  others.empty() ? "there is no port" : others);
+    return errorf(EADDRNOTAVAIL, "{}: no address behind it is this machine's: {}",
+                  uplink_said(uplink), others.empty() ? "there is no port" : others);
   }
   if (!others.empty()) parts_.warn("not this machine's, so inside only: " + others);
   for (const Ip& ip : own) {

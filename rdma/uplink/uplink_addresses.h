@@ -28,6 +28,8 @@ struct SavedAddresses {
   uint32_t count;
   Ip ours[kMaxAddresses];
 };
+// Name of an uplink in reasons. That of the mount option is called uplink.
+std::string uplink_said(const std::string& name);
 
 class UplinkAddresses {
  public:

@@ -246,11 +246,10 @@ TEST_CASE("uplink: a start that fails gives the reason") {
   Host host(taken);
   const Row rows[] = {
       {ClockMode::kVirtual, loopback_address(6), EOPNOTSUPP,
-       "uplink uplink: the kernel's network needs the real clock"},
-      {ClockMode::kReal, taken, EADDRINUSE,
-       "uplink uplink: UDP port 4791 of " + taken + " is in use"},
+       "uplink: the kernel's network needs the real clock"},
+      {ClockMode::kReal, taken, EADDRINUSE, "uplink: UDP port 4791 of " + taken + " is in use"},
       {ClockMode::kReal, "192.0.2.1", EADDRNOTAVAIL,
-       "uplink uplink: no address behind it is this machine's: 192.0.2.1 (mb_0), 10.77.0.2 "
+       "uplink: no address behind it is this machine's: 192.0.2.1 (mb_0), 10.77.0.2 "
        "(mb_1)"}};
   for (const Row& row : rows) {
     PollLoop loop;
