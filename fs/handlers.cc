@@ -197,7 +197,7 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   bool device = node->file->device();
   auto file = node->file->open(node->file, caller);
   if (!file) {
-    if (writes && server.options_.refused) server.options_.refused(path, file.error());
+    if (writes && server.options_.refused) server.options_.refused(path, caller, file.error());
     return void(fuse_reply_err(request, file.error().code));
   }
   if (info->flags & O_TRUNC) {

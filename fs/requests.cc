@@ -50,7 +50,7 @@ void Requests::fail(Pending& pending, const Error& why) {
   fuse_req_t request = take(pending);
   if (!request) return;
   const Refused& refused = pending.owner->refused_;
-  if (!pending.path.empty() && refused) refused(pending.path, why);
+  if (!pending.path.empty() && refused) refused(pending.path, pending.caller(), why);
   fuse_reply_err(request, why.code);
 }
 

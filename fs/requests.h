@@ -26,7 +26,8 @@ class Requests : public std::enable_shared_from_this<Requests> {
   struct Pending;
 
  public:
-  using Refused = std::function<void(const std::string& path, const Error& why)>;
+  using Refused =
+      std::function<void(const std::string& path, const Caller& caller, const Error& why)>;
 
   // Ticket: the right to answer one request. Dropping it unused, on any thread, answers EIO.
   class Ticket {

@@ -23,7 +23,7 @@ struct SessionOptions {
   bool debug = false;                      // print every request to stderr
   // Called for a refused write, and for an open for writing that the file refused, before the
   // caller sees the errno: so that the reason can be logged. Control thread.
-  std::function<void(const std::string& path, const Error& why)> refused;
+  std::function<void(const std::string& path, const Caller& caller, const Error& why)> refused;
   // Called for an accepted write, and for a change of a node's mode, owner or date, before the
   // caller has the answer. Control thread.
   std::function<void(const std::string&path)> stored, attributes_changed;

@@ -16,8 +16,8 @@ bool names_file(std::string_view text) {
 
 constexpr TriggerRow kPcap{
     "pcap", "PATH or off",
-    "starts a capture of packets transmitted by NIC ports, or ends it; pcapng if PATH, which has a "
-    "slash, ends so, else pcap. Shows the path and the number of packets",
+    "starts a capture of packets transmitted by NIC ports, or ends it; pcapng if PATH ends so, "
+    "else pcap. PATH has a slash or a dot. Shows the path and the number of packets",
     true, names_file};
 
 }  // namespace
@@ -41,9 +41,10 @@ void CaptureFile::store(std::string_view text, const OperationPtr& operation, An
   text = without_newline(text);
   if (changing_) return answer(Error{EBUSY, "another change of the capture is in progress"});
   if (text == "off") return stop(std::move(answer));
-  // A bare name would be a word such as 0 or stop, as a rule.
-  if (text.find('/') == text.npos) {
-    return answer(errorf(EINVAL, "{}: a path with a slash, or off, is wanted", quoted(text)));
+  // A bare word such as 0 or stop is not meant as a file.
+  if (text.find_first_of("/.") == text.npos) {
+    return answer(
+        errorf(EINVAL, "{}: a path, with a slash or a dot, or off is wanted", quoted(text)));
   }
   if (!path_.empty()) {
     return answer(errorf(EBUSY, "capturing to {} already: off ends that", path_));

@@ -39,7 +39,7 @@ class Mounted {
     if (path.empty()) path = ::mkdtemp(name);
     add_files();
     options.mount_options = {"allow_other"};
-    options.refused = [this](const std::string& at, const Error& why) {
+    options.refused = [this](const std::string& at, const Caller&, const Error& why) {
       refusals.push_back(at + ": " + why.reason);
     };
     options.unmounted = [this] { loop.stop(); };

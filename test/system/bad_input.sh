@@ -59,8 +59,8 @@ mkfifo "$dir/fifo"
 refused "$start" "f write mb_0 mb_1 file=$dir/fifo" "$einval" "not a regular file"
 truncate -s 1073741825 "$dir/huge"
 refused "$start" "f write mb_0 mb_1 file=$dir/huge" "File too large" "more than 1073741824"
-for word in 0 stop OFF on cap.pcap ""; do
-  refused "$debug/pcap" "$word" "$einval" "'$word': a path with a slash, or off, is wanted"
+for word in 0 stop OFF on ""; do
+  refused "$debug/pcap" "$word" "$einval" "'$word': a path, with a slash or a dot, or off is wanted"
   expect off "$(cat "$debug/pcap")" "pcap after $word"
 done
 echo "$dir/taken.pcap" >"$debug/pcap"

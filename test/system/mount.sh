@@ -65,6 +65,13 @@ mounted
 umount "$mnt" 2>/dev/null || fusermount3 -u "$mnt"
 await gone
 
+test_case "SIGTERM ends a mount whose worker is stopped"
+mounted
+supervisor=$(daemon_pid)
+kill -STOP "$(worker_pid)"
+kill "$supervisor"
+await gone
+
 test_case "SIGTERM keeps every captured packet in the file"
 mounted
 echo "$dir/cap.pcap" >"$debug/pcap"
@@ -128,3 +135,10 @@ expect "Permission denied" "$(store_as_user "$dir/cap" "$debug/pcap")" "pcap"
 await state_is g "done"
 cmp "$dir/secret" "$dir/copied"
 expect root "$(stat -c %U "$dir/copied")" "owner of out="
+
+test_case "refused stores of other users leave the log to others"
+store before "$debug/get" >/dev/null
+as_user bash -c 'for i in {1..4000}; do echo "[" >"$1"; done' sh "$debug/get" 2>/dev/null || :
+grep -q "get: before: " "$debug/dmesg" || fail "an earlier line is gone"
+told=$(grep -c "debug/rocefs/get: " "$debug/dmesg")
+[ "$told" -lt 3000 ] || fail "$told lines of 4000 refusals"

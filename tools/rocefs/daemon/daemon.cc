@@ -23,6 +23,7 @@
 #include "rdma/host/host_server.h"
 #include "rdma/uapi/cm.h"
 #include "tools/rocefs/daemon/heartbeat.h"
+#include "tools/rocefs/daemon/refusal_log.h"
 #include "tools/rocefs/daemon/resources_file.h"
 #include "tools/rocefs/daemon/saved_state.h"
 #include "tools/rocefs/instance/instance.h"
@@ -146,6 +147,7 @@ class Daemon::Impl {
   std::unique_ptr<HostServer> host_server_;
   DaemonEvents events_;
   std::optional<Heartbeat> heartbeat_;
+  RefusalLog refusals_{[this](std::string_view line) { log(LogLevel::kWarning, line); }};
   Fd signals_;
   bool ending_ = false;
 };
@@ -319,9 +321,8 @@ std::optional<Failure> Daemon::Impl::mount(const Options& options) {
   session.source = options.source;
   session.mount_options = options.mount_options;
   session.debug = options.debug;
-  session.refused = [this](const std::string& path, const Error& why) {
-    log(LogLevel::kWarning,
-        fmt::format("{}: {} ({})", path, why.reason, strerrorname_np(why.code)));
+  session.refused = [this](const std::string& path, const Caller& caller, const Error& why) {
+    refusals_.say(path, caller, why);
   };
   session.accepted = [this](const std::string& path, std::string_view text, const Caller& caller,
                             std::optional<Moment> applied) {

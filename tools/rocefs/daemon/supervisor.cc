@@ -270,6 +270,7 @@ void Supervisor::take_signal() {
     if (info.ssi_signo == SIGCHLD) continue;
     begin_shutdown();
     ::kill(worker_, static_cast<int>(info.ssi_signo));
+    ::kill(worker_, SIGCONT);  // a stopped worker would not end
   }
 }
 
