@@ -28,6 +28,9 @@ TimeNs longest_step(size_t devices) {
   return std::max(step, 10 * kMicrosecond);
 }
 
+// Steps in one when no flow is left and only the end of the run is awaited.
+constexpr TimeNs kIdleSteps = 100;
+
 std::string below_debug(std::string_view path) {
   return fmt::format("{}/{}", kDebugDirectory, path);
 }
@@ -398,14 +401,15 @@ std::optional<Failure> Simulation::run_steps() {
       uint64_t expected = result_.flows.size() + loads_->expected(now);
       options_.progress({now, ended, flows_known(), expected});
     }
-    bool over = scenario.until ? now >= *scenario.until : ended == flows_known() && loads_->over();
+    const bool idle = ended == flows_known() && loads_->over();
+    bool over = scenario.until ? now >= *scenario.until : idle;
     if (over && error_.empty()) {
       result_.end_kind = scenario.until ? RunEnd::kUntil : RunEnd::kFlowsDone;
       return std::nullopt;
     }
     if (std::optional<Failure> failure = cut_off(now, ended)) return failure;
     TimeNs end = scenario.until.value_or(scenario.limit);
-    TimeNs to = std::min(end, now + step);
+    TimeNs to = std::min(end, now + (idle ? kIdleSteps * step : step));
     if (next_store < stores_.size()) to = std::min(to, stores_[next_store].at);
     to = std::min(to, sampler_.due(now + 1));
     if (Result<void> passed = pass(now, to); !passed) return Failure{1, passed.error().reason};
