@@ -117,6 +117,22 @@ inside setpriv --reuid=65534 --regid=65534 --clear-groups unshare -Urm sh "$dir/
 grep -q '0: x:' "$dir/said" || fail "no device of the user's own: $(cat "$dir/said")"
 ! grep -q hidden-text "$dir/said" || fail "the server has read a file for a stranger"
 
+test_case "an answer never goes to the process that gets a killed asker's PID"
+needs gcc
+needs_root "no PID is chosen"
+unshare -pf --mount-proc true 2>/dev/null || skip "no PID namespaces"
+gcc -O1 -Wall -o "$dir/reuse" "$lib/netlink_reuse.c"
+expect "0 untouched" "$(outcome_of timeout -s KILL 30 unshare -pf --mount-proc "$ROCEFS" enter -m "$mnt" -- "$dir/reuse")" "the process"
+
+test_case "a request is answered with the asker's files, whatever call it came by"
+needs gcc
+gcc -O1 -Wall -static -o "$dir/writer" "$lib/netlink_writer.c" || skip "no static libc"
+expect "0 send 2 write 2 writev 2 sendmmsg error -95 copy error -95" "$(outcome_of inside "$dir/writer")" "in the command's root"
+needs_root "nobody has another root"
+mkdir -p "$dir/other/sys"
+cp "$dir/writer" "$dir/other/ask"
+expect "0 send 0 write 0 writev 0 sendmmsg error -95 copy error -95" "$(outcome_of inside chroot "$dir/other" /ask)" "in an empty root"
+
 test_case "on a host the answers are of its devices, in a nested command too"
 [ -e /dev/net/tun ] || skip "no /dev/net/tun here"
 [[ $ROCEFS_BUILD != */tsan ]] || skip "the thread of ThreadSanitizer is one too many for setns(2)"

@@ -1,6 +1,7 @@
-// Asker: a process whose system call waits for an answer: its memory, descriptors and files.
+// Asker: the thread whose system call waits for an answer: its memory, descriptors and files.
 #pragma once
 
+#include <linux/seccomp.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -11,10 +12,16 @@
 
 namespace rocefs {
 
+// Holds descriptors of /proc instead of a TID, which the next process may get, and asks the kernel
+// after each look whether the call still waits (seccomp_unotify(2)): then the TID was the asker's
+// all the time. A thread that has gone has no memory, descriptors or files.
 class Asker {
  public:
-  // `thread`: its TID.
-  explicit Asker(pid_t thread) : thread_(thread) {}
+  // `listener`: where the call was notified; not owned.
+  Asker(int listener, const seccomp_notif& call);
+
+  // Whether the call still waits, and its thread could be opened.
+  explicit operator bool() const { return memory_ && waits(); }
 
   // False if the memory is not there, or the process has gone.
   bool read(uint64_t address, void* into, size_t size) const;
@@ -35,10 +42,14 @@ class Asker {
   std::optional<User> user() const;
 
  private:
+  bool waits() const;
   std::string link(int descriptor) const;
   std::string status_line(const std::string& key) const;
 
-  pid_t thread_;
+  int listener_;
+  uint64_t id_;
+  Fd thread_;  // its directory in /proc
+  Fd memory_;  // of the program that made the call: not of one that the process becomes by exec
 };
 
 }  // namespace rocefs

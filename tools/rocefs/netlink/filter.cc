@@ -27,8 +27,9 @@ constexpr uint32_t kOwnArch = AUDIT_ARCH_X86_64;
 #elif defined __aarch64__
 constexpr uint32_t kOwnArch = AUDIT_ARCH_AARCH64;
 #endif
-constexpr uint32_t kAnsweredCalls[] = {SYS_bind,   SYS_connect, SYS_getsockname, SYS_setsockopt,
-                                       SYS_sendto, SYS_sendmsg, SYS_recvfrom,    SYS_recvmsg};
+constexpr uint32_t kAnsweredCalls[] = {SYS_write,    SYS_writev,  SYS_bind,        SYS_connect,
+                                       SYS_sendto,   SYS_sendmsg, SYS_getsockname, SYS_setsockopt,
+                                       SYS_recvfrom, SYS_recvmsg};
 
 constexpr uint32_t kArch = offsetof(seccomp_data, arch);
 constexpr uint32_t kNumber = offsetof(seccomp_data, nr);

@@ -16,8 +16,8 @@ inline constexpr int kLowestSocket = 1000, kHighestSocket = 1023;
 std::vector<sock_filter> refusing_filter();
 
 // The call, and those calls on these descriptors that a netlink socket answers in another way than
-// a unix socket, are told to the filter's listener. Programs of other ABIs than this one's are
-// refused.
+// a unix socket, are told to the filter's listener; calls that send too, for only the listener
+// knows who asks. Programs of other ABIs than this one's are refused.
 std::vector<sock_filter> notifying_filter();
 
 }  // namespace rocefs

@@ -378,11 +378,11 @@ constexpr Command kCommands[] = {
     {RDMA_NLDEV_CMD_GET_CHARDEV, false, get_character_device},
 };
 
-std::string error_message(const Request& request, int error) {
-  NetlinkMessage message(NLMSG_ERROR, 0, request.header.nlmsg_seq, request.port);
+std::string error_message(const nlmsghdr& request, uint32_t port, int error) {
+  NetlinkMessage message(NLMSG_ERROR, 0, request.nlmsg_seq, port);
   nlmsgerr body{};
   body.error = -error;
-  body.msg = request.header;
+  body.msg = request;
   message.raw(&body, sizeof body);
   return std::move(message).finish();
 }
@@ -394,12 +394,14 @@ std::string done_message(const Request& request) {
   return std::move(message).finish();
 }
 
+bool is_request(const nlmsghdr& header) {
+  return header.nlmsg_flags & NLM_F_REQUEST && header.nlmsg_type >= NLMSG_MIN_TYPE;
+}
+
 // As rdma_nl_rcv_msg() and rdma_nl_rcv_skb() of the kernel.
 void answer_one(Request request, Messages& out) {
   int error = 0;
-  bool for_kernel =
-      request.header.nlmsg_flags & NLM_F_REQUEST && request.header.nlmsg_type >= NLMSG_MIN_TYPE;
-  if (for_kernel) {
+  if (is_request(request.header)) {
     auto command = std::find_if(std::begin(kCommands), std::end(kCommands),
                                 [&](const auto& one) { return one.number == request.command(); });
     bool known = RDMA_NL_GET_CLIENT(request.header.nlmsg_type) == RDMA_NL_NLDEV &&
@@ -409,8 +411,18 @@ void answer_one(Request request, Messages& out) {
     if (!error && request.dumps) return out.push_back(done_message(request));
   }
   if (error || request.header.nlmsg_flags & NLM_F_ACK) {
-    out.push_back(error_message(request, error));
+    out.push_back(error_message(request.header, request.port, error));
   }
+}
+
+// Takes the next message off a datagram; empty at its end, or where it is damaged.
+std::string_view take_message(std::string_view& datagram, nlmsghdr& header) {
+  if (datagram.size() < NLMSG_HDRLEN) return {};
+  std::memcpy(&header, datagram.data(), sizeof header);
+  if (header.nlmsg_len < NLMSG_HDRLEN || header.nlmsg_len > datagram.size()) return {};
+  std::string_view message = datagram.substr(0, header.nlmsg_len);
+  datagram.remove_prefix(std::min<size_t>(NLMSG_ALIGN(header.nlmsg_len), datagram.size()));
+  return message;
 }
 
 }  // namespace
@@ -418,13 +430,19 @@ void answer_one(Request request, Messages& out) {
 std::vector<std::string> answer_rdma_netlink(std::string_view datagram, uint32_t port,
                                              const RdmaView& view) {
   Messages out;
-  while (datagram.size() >= NLMSG_HDRLEN) {
-    nlmsghdr header;
-    std::memcpy(&header, datagram.data(), sizeof header);
-    if (header.nlmsg_len < NLMSG_HDRLEN || header.nlmsg_len > datagram.size()) break;
-    std::string_view body = datagram.substr(NLMSG_HDRLEN, header.nlmsg_len - NLMSG_HDRLEN);
-    answer_one({header, body, port, view}, out);
-    datagram.remove_prefix(std::min<size_t>(NLMSG_ALIGN(header.nlmsg_len), datagram.size()));
+  nlmsghdr header;
+  for (;;) {
+    std::string_view message = take_message(datagram, header);
+    if (message.empty()) return out;
+    answer_one({header, message.substr(NLMSG_HDRLEN), port, view}, out);
+  }
+}
+
+std::vector<std::string> refuse_rdma_netlink(std::string_view datagram, uint32_t port) {
+  Messages out;
+  nlmsghdr header;
+  while (!take_message(datagram, header).empty()) {
+    if (is_request(header)) out.push_back(error_message(header, port, EOPNOTSUPP));
   }
   return out;
 }

@@ -17,4 +17,7 @@ namespace rocefs {
 std::vector<std::string> answer_rdma_netlink(std::string_view datagram, uint32_t port,
                                              const RdmaView& view);
 
+// Answers each of the requests with EOPNOTSUPP.
+std::vector<std::string> refuse_rdma_netlink(std::string_view datagram, uint32_t port);
+
 }  // namespace rocefs

@@ -37,7 +37,7 @@ struct Message {
   int flags = 0;
 };
 
-// Reads the arguments of sendto, recvfrom, sendmsg and recvmsg. nullopt: EFAULT.
+// Reads the arguments of a call that sends or receives. nullopt: EFAULT.
 std::optional<Message> message_of(const Asker& asker, const seccomp_notif& call) {
   const auto& args = call.data.args;
   Message message;
@@ -48,7 +48,17 @@ std::optional<Message> message_of(const Asker& asker, const seccomp_notif& call)
     message.name_length = args[5];
     return message;
   }
+  if (call.data.nr == SYS_write) {
+    message.parts.push_back({reinterpret_cast<void*>(args[1]), args[2]});
+    return message;
+  }
   constexpr size_t kMostParts = 64;
+  if (call.data.nr == SYS_writev) {
+    if (args[2] > kMostParts) return std::nullopt;
+    message.parts.resize(args[2]);
+    if (!asker.read(args[1], message.parts.data(), args[2] * sizeof(iovec))) return std::nullopt;
+    return message;
+  }
   msghdr header;
   if (!asker.read(args[1], &header, sizeof header) || header.msg_iovlen > kMostParts) {
     return std::nullopt;
@@ -158,35 +168,39 @@ void SocketServer::respond(uint64_t id, const Outcome& outcome) {
 }
 
 SocketServer::Outcome SocketServer::perform(const seccomp_notif& call) {
-  if (call.data.nr == SYS_socket) return make_socket(call);
-  Asker asker(static_cast<pid_t>(call.pid));
+  Asker asker(listener_.get(), call);
+  if (call.data.nr == SYS_socket) return make_socket(asker, call);
   Session* session = find(asker.socket_number(descriptor_of(call)));
   if (!session) return kNotOurs;
   switch (call.data.nr) {
     case SYS_bind:
-      return bind(*session, call);
+      return bind(*session, asker, call);
     case SYS_connect:
       return {};
     case SYS_getsockname:
-      return show_name(*session, call);
+      return show_name(*session, asker, call);
     case SYS_setsockopt:
       return call.data.args[1] == SOL_NETLINK ? Outcome() : kNotOurs;
     case SYS_sendto:
     case SYS_sendmsg:
-      return send(*session, call);
+    case SYS_write:
+    case SYS_writev:
+      return send(*session, asker, call);
     default: {
       Fd near = asker.copy(descriptor_of(call));
       if (!near) return {Outcome::kDone, -EBADF};
-      Outcome outcome = receive(call, near);
-      if (outcome.kind == Outcome::kLater) receivers_.push_back({call, std::move(near)});
+      Outcome outcome = receive(asker, call, near);
+      if (outcome.kind == Outcome::kLater) {
+        receivers_.push_back({call, std::move(asker), std::move(near)});
+      }
       return outcome;
     }
   }
 }
 
 // The descriptor must have a number in the filter's range.
-SocketServer::Outcome SocketServer::make_socket(const seccomp_notif& call) {
-  Asker asker(static_cast<pid_t>(call.pid));
+SocketServer::Outcome SocketServer::make_socket(const Asker& asker, const seccomp_notif& call) {
+  if (!asker) return {Outcome::kDone, -EMFILE};
   auto type = static_cast<int>(call.data.args[1]);
   int kind = type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (kind != SOCK_RAW && kind != SOCK_DGRAM) return {Outcome::kDone, -ESOCKTNOSUPPORT};
@@ -214,9 +228,9 @@ SocketServer::Outcome SocketServer::make_socket(const seccomp_notif& call) {
   return {Outcome::kLater, 0};  // it was responded to
 }
 
-SocketServer::Outcome SocketServer::bind(Session& session, const seccomp_notif& call) {
+SocketServer::Outcome SocketServer::bind(Session& session, const Asker& asker,
+                                         const seccomp_notif& call) {
   sockaddr_nl name{};
-  Asker asker(static_cast<pid_t>(call.pid));
   if (call.data.args[2] < sizeof name) return {Outcome::kDone, -EINVAL};
   if (!asker.read(call.data.args[1], &name, sizeof name)) return {Outcome::kDone, -EFAULT};
   if (name.nl_family != AF_NETLINK) return {Outcome::kDone, -EINVAL};
@@ -224,15 +238,15 @@ SocketServer::Outcome SocketServer::bind(Session& session, const seccomp_notif& 
   return {};
 }
 
-SocketServer::Outcome SocketServer::show_name(const Session& session, const seccomp_notif& call) {
-  Asker asker(static_cast<pid_t>(call.pid));
+SocketServer::Outcome SocketServer::show_name(const Session& session, const Asker& asker,
+                                              const seccomp_notif& call) {
   bool shown =
       call.data.args[1] && write_address(asker, call.data.args[1], call.data.args[2], session.port);
   return {Outcome::kDone, shown ? 0 : -EFAULT};
 }
 
-SocketServer::Outcome SocketServer::send(Session& session, const seccomp_notif& call) {
-  Asker asker(static_cast<pid_t>(call.pid));
+SocketServer::Outcome SocketServer::send(Session& session, const Asker& asker,
+                                         const seccomp_notif& call) {
   std::optional<Message> message = message_of(asker, call);
   if (!message) return {Outcome::kDone, -EFAULT};
   std::string datagram;
@@ -282,19 +296,21 @@ bool SocketServer::flush(Session& session) {
   return true;
 }
 
-// Serves requests that were sent by write(2). The asker is the socket's maker, or a process that
-// has it by now.
+// Refuses requests that came by a call that was not notified, sendmmsg(2), or by a copy with
+// another number: the asker's rights and files are not known.
 bool SocketServer::read_written(Session& session) {
   std::string datagram(kLargestRequest, '\0');
   ssize_t got = ::recv(session.far.get(), datagram.data(), datagram.size(), 0);
   if (got <= 0) return got < 0 && errno == EAGAIN;
   datagram.resize(static_cast<size_t>(got));
-  answer(session, Asker(::getpid()), datagram);
+  for (std::string& message : refuse_rdma_netlink(datagram, session.port)) {
+    deliver(session, std::move(message));
+  }
   return true;
 }
 
-SocketServer::Outcome SocketServer::receive(const seccomp_notif& call, const Fd& near) {
-  Asker asker(static_cast<pid_t>(call.pid));
+SocketServer::Outcome SocketServer::receive(const Asker& asker, const seccomp_notif& call,
+                                            const Fd& near) {
   std::optional<Message> message = message_of(asker, call);
   if (!message) return {Outcome::kDone, -EFAULT};
   static char data[kLargestRequest];
@@ -318,15 +334,16 @@ SocketServer::Outcome SocketServer::receive(const seccomp_notif& call, const Fd&
 // Closes our copies of sockets whose askers were killed while they waited: else the sessions would
 // never see their end.
 void SocketServer::forget_dead_receivers() {
-  receivers_.remove_if([this](const Receiver& receiver) {
-    return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &receiver.call.id) != 0;
-  });
+  receivers_.remove_if([](const Receiver& receiver) { return !receiver.asker; });
 }
 
+// An asker that was killed while poll(2) blocked has told nobody: its answer stays for others.
 void SocketServer::retry(std::list<Receiver>::iterator receiver) {
-  Outcome outcome = receive(receiver->call, receiver->near);
-  if (outcome.kind == Outcome::kLater) return;
-  respond(receiver->call.id, outcome);
+  if (receiver->asker) {
+    Outcome outcome = receive(receiver->asker, receiver->call, receiver->near);
+    if (outcome.kind == Outcome::kLater) return;
+    respond(receiver->call.id, outcome);
+  }
   receivers_.erase(receiver);
 }
 

@@ -34,6 +34,7 @@ class SocketServer {
   // A recv(2) that waits for an answer.
   struct Receiver {
     seccomp_notif call;
+    Asker asker;
     Fd near;  // the asker's end
   };
   // The end of a call, or its delay.
@@ -45,11 +46,11 @@ class SocketServer {
 
   void take_call();
   Outcome perform(const seccomp_notif& call);
-  Outcome make_socket(const seccomp_notif& call);
-  Outcome bind(Session& session, const seccomp_notif& call);
-  Outcome show_name(const Session& session, const seccomp_notif& call);
-  Outcome send(Session& session, const seccomp_notif& call);
-  Outcome receive(const seccomp_notif& call, const Fd& near);
+  Outcome make_socket(const Asker& asker, const seccomp_notif& call);
+  Outcome bind(Session& session, const Asker& asker, const seccomp_notif& call);
+  Outcome show_name(const Session& session, const Asker& asker, const seccomp_notif& call);
+  Outcome send(Session& session, const Asker& asker, const seccomp_notif& call);
+  Outcome receive(const Asker& asker, const seccomp_notif& call, const Fd& near);
   void answer(Session& session, const Asker& asker, std::string_view datagram);
   void deliver(Session& session, std::string message);
   bool flush(Session& session);
