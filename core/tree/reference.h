@@ -4,14 +4,13 @@
 
 #include <string>
 
+#include "core/loop/poll_loop.h"
 #include "core/tree/tree.h"
 
 namespace rocefs {
 
-// Control thread.
-std::string reference_of(Tree& tree);
-
-// Adds reference, which describes its own tree. `tree` outlives its files.
-void add_reference_file(Tree& tree, const std::string& directory);
+// Adds reference, which describes its own tree. It is made in turns of `loop`, the control
+// thread's. `tree` and `loop` outlive its files.
+void add_reference_file(Tree& tree, const std::string& directory, PollLoop& loop);
 
 }  // namespace rocefs

@@ -159,7 +159,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
   loads_ = std::make_unique<Loads>(Loads::Parts{*engine_, *fabric_, *tree_, debug + "/loads"});
   inject_ = std::make_unique<Inject>(*tree_, debug + "/inject", *engine_, *fabric_, knobs);
   add_reset_file(*tree_, debug, *engine_, reset_parts(std::move(drop_clients)));
-  add_reference_file(*tree_, debug);
+  add_reference_file(*tree_, debug, loop_);
 }
 
 void Instance::add_pcc() {
