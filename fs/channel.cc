@@ -76,6 +76,12 @@ bool is_answered(uint32_t opcode) {
   return opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET && opcode != FUSE_INTERRUPT;
 }
 
+// Returns whether a file may answer the operation later. All else is answered at once, and needs no
+// place among the waiting requests: what frees such places must never be refused.
+bool may_wait(uint32_t opcode) {
+  return opcode == FUSE_READ || opcode == FUSE_WRITE || opcode == FUSE_IOCTL;
+}
+
 // Atomic store, which another process sees whole.
 void put(uint64_t& place, uint64_t value) {
   std::atomic_ref(place).store(value, std::memory_order_seq_cst);
@@ -141,7 +147,7 @@ Channel::Received Channel::receive() {
 
 void Channel::serve(size_t size) {
   const fuse_in_header& header = request();
-  current_ = {key_of(header.unique), header.unique, header.opcode, 0};
+  current_ = {key_of(header.unique), header.unique, header.opcode, 0, nullptr};
   if (header.opcode == FUSE_INIT && size <= sizeof saved_.init) {
     journal_.stage(saved_.init, saved_.buffer, size);
     journal_.stage(saved_.init_size, static_cast<uint32_t>(size));
@@ -151,15 +157,17 @@ void Channel::serve(size_t size) {
   }
   fault(header.opcode, "taken");
   if (resent() && answer_again(header.unique)) return;
-  if (free_slots_.empty() && saved_.in_flight_limit == SavedChannel::kMaxInFlight) {
-    return refuse(header.unique, ENOMEM);
+  if (may_wait(header.opcode)) {
+    // A resent request had its place before the takeover.
+    current_.share = places_.take(header.uid, resent() || is_privileged(header.uid));
+    if (!current_.share) return refuse(header.unique, ENOMEM);
   }
   bool owes_answer = is_answered(header.opcode);
   fuse_buf buffer{};
   buffer.mem = saved_.buffer;
   buffer.size = size;
   fuse_session_process_buf(session_, &buffer);
-  if (current_.key != 0 && owes_answer) keep(current_);
+  if (current_.key != 0 && owes_answer) keep(std::move(current_));
   current_ = {};  // kept replies are found by their request
 }
 
@@ -180,9 +188,9 @@ void Channel::refuse(uint64_t unique, int code) {
   (void)!::write(descriptor_, &header, sizeof header);
 }
 
-void Channel::keep(const Request& request) {
-  Request waiting = request;
+void Channel::keep(Request waiting) {
   if (free_slots_.empty()) {
+    if (saved_.in_flight_limit == SavedChannel::kMaxInFlight) return;  // more than may_wait()
     waiting.slot = static_cast<uint32_t>(saved_.in_flight_limit);
     put(saved_.in_flight_limit, saved_.in_flight_limit + 1);
   } else {
@@ -190,7 +198,7 @@ void Channel::keep(const Request& request) {
     free_slots_.pop_back();
   }
   put(saved_.in_flight[waiting.slot], waiting.unique);
-  waiting_[waiting.key] = waiting;
+  waiting_[waiting.key] = std::move(waiting);
 }
 
 void Channel::forget(uint64_t key) {

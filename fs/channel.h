@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/shares.h"
 #include "core/takeover/fault.h"
 #include "core/takeover/journal.h"
 
@@ -104,6 +105,7 @@ class Channel {
     uint64_t unique = 0;
     uint32_t opcode = 0;
     uint32_t slot = 0;
+    Shares::Share share = nullptr;  // of the places of requests that wait
   };
 
   ssize_t reply(int descriptor, iovec* parts, int count);
@@ -111,7 +113,7 @@ class Channel {
   void serve(size_t size);
   bool answer_again(uint64_t unique);
   void refuse(uint64_t unique, int code);
-  void keep(const Request& request);
+  void keep(Request waiting);
   void forget(uint64_t key);
   std::set<uint64_t> left_in_flight() const;
   SavedReply* find_reply(uint64_t key);
@@ -133,6 +135,7 @@ class Channel {
   uint64_t last_reply_ = 0;
   std::unordered_map<uint64_t, Request> waiting_;  // answered later
   std::vector<uint32_t> free_slots_;
+  Shares places_{SavedChannel::kMaxInFlight, SavedChannel::kMaxInFlight / 16};
 };
 
 }  // namespace rocefs
