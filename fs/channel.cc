@@ -116,7 +116,7 @@ void Channel::fault(uint32_t opcode, std::string_view stage) {
   if (faults_) faults_->point(name_of(opcode), stage);
 }
 
-Result<void> Channel::attach(fuse_session* session, int descriptor) {
+Result<void> Channel::attach(fuse_session* session, int descriptor, ChannelUser& user) {
   fuse_custom_io io{};
   io.read = [](int fd, void* into, size_t size, void*) { return read_request(fd, into, size); };
   io.writev = [](int fd, iovec* parts, int count, void* self) noexcept {
@@ -126,6 +126,7 @@ Result<void> Channel::attach(fuse_session* session, int descriptor) {
     return errorf(-code, "FUSE: {}", std::strerror(-code));
   }
   session_ = session;
+  user_ = &user;
   descriptor_ = descriptor;
   return {};
 }
@@ -162,6 +163,8 @@ void Channel::serve(size_t size) {
     current_.share = places_.take(header.uid, resent() || is_privileged(header.uid));
     if (!current_.share) return refuse(header.unique, ENOMEM);
   }
+  // libfuse would search the list of all waiting requests, for each of a process that is killed.
+  if (header.opcode == FUSE_INTERRUPT) return interrupt();
   bool owes_answer = is_answered(header.opcode);
   fuse_buf buffer{};
   buffer.mem = saved_.buffer;
@@ -169,6 +172,15 @@ void Channel::serve(size_t size) {
   fuse_session_process_buf(session_, &buffer);
   if (current_.key != 0 && owes_answer) keep(std::move(current_));
   current_ = {};  // kept replies are found by their request
+}
+
+void Channel::interrupt() {
+  current_ = {};
+  uint64_t unique = reinterpret_cast<const fuse_interrupt_in*>(&request() + 1)->unique;
+  try {
+    user_->interrupt(key_of(unique));
+  } catch (...) {  // out of memory: it waits until it is answered
+  }
 }
 
 // Repeats the answer of the dead worker, which executed the request and died before the kernel had

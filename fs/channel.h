@@ -62,6 +62,8 @@ class ChannelUser {
  public:
   virtual ~ChannelUser() = default;
   virtual Channel& channel() = 0;
+  // The caller of a request has a signal; the request may have been answered.
+  virtual void interrupt(uint64_t key) = 0;
 };
 
 class Channel {
@@ -74,15 +76,16 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Makes `session` read and write `descriptor` through this channel. The user data of `session` is
-  // a ChannelUser* of this channel.
-  Result<void> attach(fuse_session* session, int descriptor);
+  // Makes `session` read and write `descriptor` through this channel. `user` is the user data of
+  // `session`, and outlives the channel.
+  Result<void> attach(fuse_session* session, int descriptor, ChannelUser& user);
   // Reads a request and has libfuse serve it. kGone: unmounted.
   Received receive();
   // Header of the message in progress, for the fields that libfuse hides.
   const fuse_in_header& request() const {
     return *reinterpret_cast<const fuse_in_header*>(saved_.buffer);
   }
+  uint64_t key() const { return key_of(request().unique); }
   // Returns whether the request in progress was sent to a worker before.
   bool resent() const { return request().unique & kResendMark; }
 
@@ -113,6 +116,7 @@ class Channel {
   void serve(size_t size);
   bool answer_again(uint64_t unique);
   void refuse(uint64_t unique, int code);
+  void interrupt();
   void keep(Request waiting);
   void forget(uint64_t key);
   std::set<uint64_t> left_in_flight() const;
@@ -127,6 +131,7 @@ class Channel {
   SavedChannel& saved_;
   Faults* faults_;
   fuse_session* session_ = nullptr;
+  ChannelUser* user_ = nullptr;
   int descriptor_ = -1;
   bool swallow_ = false;         // replies go nowhere
   Request current_;              // being served; key 0 once it is answered

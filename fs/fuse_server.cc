@@ -81,7 +81,8 @@ Result<void> FuseServer::mount(const std::string& mount_point) {
     }
   }
   int descriptor = fuse_session_fd(session_);
-  if (Result<void> attached = channel_.attach(session_, descriptor); !attached) return attached;
+  if (Result<void> attached = channel_.attach(session_, descriptor, *this); !attached)
+    return attached;
   // INIT comes before mount(2) returns. A worker that takes over later needs it to have been
   // answered.
   if (channel_.receive() != Channel::Received::kOne) return Error{EIO, "FUSE: no INIT"};
@@ -136,7 +137,7 @@ OpenSlot FuseServer::reopen(const SavedHandle& saved) {
 }
 
 Result<TakenOver> FuseServer::take_over(const std::string& mount_point, int descriptor) {
-  if (Result<void> attached = channel_.attach(session_, descriptor); !attached) {
+  if (Result<void> attached = channel_.attach(session_, descriptor, *this); !attached) {
     return attached.error();
   }
   taken_over_ = true;

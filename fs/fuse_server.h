@@ -40,6 +40,7 @@ class FuseServer final : public ChannelUser {
     return static_cast<FuseServer&>(*static_cast<ChannelUser*>(fuse_req_userdata(request)));
   }
   Channel& channel() override { return channel_; }
+  void interrupt(uint64_t key) override { requests_->interrupt(key); }
 
   FuseServer(const FuseServer&) = delete;
   FuseServer& operator=(const FuseServer&) = delete;

@@ -228,16 +228,18 @@ void on_read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_fil
   if (fills_page_cache(server.channel_.request())) return void(fuse_reply_err(request, EINVAL));
   OpenSlot* slot = server.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
-  server.requests_->run(request, {}, [&](const OperationPtr& operation, Requests::Ticket ticket) {
-    operation->set_nonblocking(info->flags & O_NONBLOCK);
-    slot->file->read(static_cast<uint64_t>(offset), size, operation,
-                     [ticket = std::move(ticket)](Result<std::string> text) mutable {
-                       if (!text) return ticket.fail(text.error());
-                       if (fuse_req_t answered = ticket.take()) {
-                         fuse_reply_buf(answered, text->data(), text->size());
-                       }
-                     });
-  });
+  server.requests_->run(request, server.channel_.key(), {},
+                        [&](const OperationPtr& operation, Requests::Ticket ticket) {
+                          operation->set_nonblocking(info->flags & O_NONBLOCK);
+                          slot->file->read(
+                              static_cast<uint64_t>(offset), size, operation,
+                              [ticket = std::move(ticket)](Result<std::string> text) mutable {
+                                if (!text) return ticket.fail(text.error());
+                                if (fuse_req_t answered = ticket.take()) {
+                                  fuse_reply_buf(answered, text->data(), text->size());
+                                }
+                              });
+                        });
 }
 
 void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off_t,
@@ -246,8 +248,9 @@ void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off
   OpenSlot* slot = server.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
   server.requests_->run(
-      request, slot->path, [&](const OperationPtr& operation, Requests::Ticket ticket) {
-        operation->set_request_id(key_of(server.channel_.request().unique));
+      request, server.channel_.key(), slot->path,
+      [&](const OperationPtr& operation, Requests::Ticket ticket) {
+        operation->set_request_id(server.channel_.key());
         operation->set_nonblocking(info->flags & O_NONBLOCK);
         if (server.options_.accepted) {
           operation->on_accepted(
@@ -287,20 +290,21 @@ void on_ioctl(fuse_req_t request, fuse_ino_t, unsigned command, void*, fuse_file
   if (flags & FUSE_IOCTL_DIR) return void(fuse_reply_err(request, ENOTTY));
   OpenSlot* slot = server.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
-  server.requests_->run(
-      request, slot->path, [&](const OperationPtr& operation, Requests::Ticket ticket) {
-        std::string_view argument(static_cast<const char*>(in), in ? in_size : 0);
-        slot->file->ioctl(command, argument, room, operation,
-                          [room, ticket = std::move(ticket)](Result<IoctlReply> reply) mutable {
-                            if (!reply && reply.error().code != ENOTTY)
-                              return ticket.fail(reply.error());
-                            fuse_req_t answered = ticket.take();
-                            if (!answered) return;
-                            if (!reply) return void(fuse_reply_err(answered, ENOTTY));
-                            fuse_reply_ioctl(answered, reply->result, reply->bytes.data(),
-                                             std::min(reply->bytes.size(), room));
-                          });
-      });
+  server.requests_->run(request, server.channel_.key(), slot->path,
+                        [&](const OperationPtr& operation, Requests::Ticket ticket) {
+                          std::string_view argument(static_cast<const char*>(in), in ? in_size : 0);
+                          slot->file->ioctl(
+                              command, argument, room, operation,
+                              [room, ticket = std::move(ticket)](Result<IoctlReply> reply) mutable {
+                                if (!reply && reply.error().code != ENOTTY)
+                                  return ticket.fail(reply.error());
+                                fuse_req_t answered = ticket.take();
+                                if (!answered) return;
+                                if (!reply) return void(fuse_reply_err(answered, ENOTTY));
+                                fuse_reply_ioctl(answered, reply->result, reply->bytes.data(),
+                                                 std::min(reply->bytes.size(), room));
+                              });
+                        });
 }
 
 void on_opendir(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {

@@ -41,7 +41,7 @@ Caller Requests::caller_of(fuse_req_t request) {
 // Takes the request for an answer. The caller keeps `pending` alive.
 fuse_req_t Requests::take(Pending& pending) {
   fuse_req_t request = std::exchange(pending.request, nullptr);
-  if (request) pending.owner->waiting_.erase(request);
+  if (request) pending.owner->waiting_.erase(pending.key);
   return request;
 }
 
@@ -63,30 +63,28 @@ void Requests::drop(std::shared_ptr<Pending> pending) {
   });
 }
 
-// Waits for interrupts. Only the control thread reads from the kernel, so none comes in between.
-// libfuse calls back at once if one has come already, but without a reference to the request, which
-// the answer frees: handled here.
-void Requests::wait(const std::shared_ptr<Pending>& pending) {
-  fuse_req_t request = pending->request;
-  waiting_.emplace(request, pending);
-  if (fuse_req_interrupted(request)) return interrupt(request);
-  fuse_req_interrupt_func(
-      request,
-      [](fuse_req_t interrupted, void* self) noexcept {
-        try {
-          static_cast<Requests*>(self)->interrupt(interrupted);
-        } catch (...) {  // kept until it is answered
-        }
-      },
-      this);
+void Requests::interrupt(uint64_t key) {
+  auto it = waiting_.find(key);
+  if (it == waiting_.end() || !it->second->interruptible()) return;
+  if (heard_.empty()) post_hearing();
+  heard_.push_back(it->second);
 }
 
-void Requests::interrupt(fuse_req_t request) {
-  auto it = waiting_.find(request);
-  if (it == waiting_.end() || !it->second->interruptible()) return;
-  std::shared_ptr<Pending> pending = it->second;
-  bool news = heard_signal(pending->caller()) == HeardSignal::kNews;
-  if (!news || !watch(pending)) give_up(*pending);
+void Requests::post_hearing() {
+  loop_->post([self = weak_from_this()] {
+    if (auto requests = self.lock()) requests->hear();
+  });
+}
+
+void Requests::hear() {
+  for (size_t looks = 0; looks < kLooksInTurn && !heard_.empty(); ++looks) {
+    std::shared_ptr<Pending> pending = heard_.front().lock();
+    heard_.pop_front();
+    if (!pending || !pending->request || !pending->interruptible()) continue;
+    bool news = heard_signal(pending->caller()) == HeardSignal::kNews;
+    if (!news || !watch(pending)) give_up(*pending);
+  }
+  if (!heard_.empty()) post_hearing();
 }
 
 void Requests::give_up(Pending& pending) {
@@ -128,9 +126,9 @@ void Requests::close() {
   refused_ = nullptr;
   stored_ = nullptr;
   look_.reset();
-  for (auto& [request, pending] : std::exchange(waiting_, {})) {
-    pending->request = nullptr;
-    fuse_reply_err(request, EIO);
+  heard_.clear();
+  for (auto& [key, pending] : std::exchange(waiting_, {})) {
+    fuse_reply_err(std::exchange(pending->request, nullptr), EIO);
   }
 }
 

@@ -58,18 +58,22 @@ class Requests : public std::enable_shared_from_this<Requests> {
   static Caller caller_of(fuse_req_t request);
 
   // Lets `hand_over(operation, ticket)` pass the request to its file, and handles interrupts until
-  // it is answered. Reports a refusal under `path`, unless that is empty.
+  // it is answered. `key` is its number (key_of()). Reports a refusal under `path`, unless that is
+  // empty.
   template <class HandOver>
-  void run(fuse_req_t request, std::string path, HandOver hand_over) {
-    auto pending = std::make_shared<Pending>(shared_from_this(), request, std::move(path));
+  void run(fuse_req_t request, uint64_t key, std::string path, HandOver hand_over) {
+    auto pending = std::make_shared<Pending>(shared_from_this(), request, key, std::move(path));
     try {
       hand_over(pending, Ticket(pending));
-      if (pending->request) wait(pending);
+      if (pending->request) waiting_.emplace(key, pending);
     } catch (...) {  // libfuse is C
       fail(*pending, Error{ENOMEM, "out of memory"});
     }
   }
 
+  // The caller of a request has a signal. Only the control thread reads from the kernel, which
+  // tells of a signal after the request: if it does not wait, it has been answered.
+  void interrupt(uint64_t key);
   // Answers EIO to all waiting requests. Later answers are dropped.
   void close();
 
@@ -77,10 +81,11 @@ class Requests : public std::enable_shared_from_this<Requests> {
   // Request state shared by its file, its ticket and, until the answer, by Requests. Nearly all
   // requests are answered at once and cost no more than this.
   struct Pending final : Operation {
-    Pending(std::shared_ptr<Requests> o, fuse_req_t r, std::string p)
-        : Operation(caller_of(r)), owner(std::move(o)), request(r), path(std::move(p)) {}
+    Pending(std::shared_ptr<Requests> o, fuse_req_t r, uint64_t k, std::string p)
+        : Operation(caller_of(r)), owner(std::move(o)), request(r), key(k), path(std::move(p)) {}
     const std::shared_ptr<Requests> owner;
     fuse_req_t request;  // null once it is answered
+    const uint64_t key;
     std::string path;
     Shares::Share watched;  // share of the requests that are signalled
   };
@@ -89,8 +94,8 @@ class Requests : public std::enable_shared_from_this<Requests> {
   static fuse_req_t take(Pending& pending);
   static void fail(Pending& pending, const Error& why);
   static void drop(std::shared_ptr<Pending> pending);
-  void wait(const std::shared_ptr<Pending>& pending);
-  void interrupt(fuse_req_t request);
+  void post_hearing();
+  void hear();
   static void give_up(Pending& pending);
   bool watch(const std::shared_ptr<Pending>& pending);
   void look_again();
@@ -99,7 +104,10 @@ class Requests : public std::enable_shared_from_this<Requests> {
   PollLoop* loop_;   // null once closed
   Refused refused_;
   Stored stored_;
-  std::unordered_map<fuse_req_t, std::shared_ptr<Pending>> waiting_;
+  std::unordered_map<uint64_t, std::shared_ptr<Pending>> waiting_;  // by key
+  // Requests whose caller has a signal that is not known yet. A process with many threads in
+  // read(2) has one for each when it is killed.
+  std::deque<std::weak_ptr<Pending>> heard_;
   // Requests whose caller had a signal that did not stop them. The kernel reports no further
   // signal.
   Shares watched_;

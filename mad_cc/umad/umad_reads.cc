@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "core/tree/caller_file.h"
 
@@ -46,14 +47,14 @@ void UmadReads::read(uint64_t offset, size_t size, const OperationPtr& operation
 
 void UmadReads::wait(Reader reader) {
   if (reader.operation->nonblocking()) return reader.answer(Error{EAGAIN, "no message"});
-  std::weak_ptr<UmadReads> own = weak_from_this();
-  Operation* one = reader.operation.get();
-  reader.operation->on_interrupt([own, one] {
-    if (std::shared_ptr<UmadReads> here = own.lock()) {
-      std::erase_if(here->readers_, [&](const Reader& r) { return r.operation.get() == one; });
-    }
-  });
+  if (readers_.size() >= kMaxReaders) {
+    return reader.answer(errorf(ENOMEM, "{} reads of this open file wait", readers_.size()));
+  }
   readers_.push_back(std::move(reader));
+  readers_.back().operation->on_interrupt(
+      [own = weak_from_this(), one = std::prev(readers_.end())] {
+        if (std::shared_ptr<UmadReads> here = own.lock()) here->readers_.erase(one);
+      });
 }
 
 // Serves in a loop, not by recursion, however many readers are answered at once.
@@ -62,6 +63,7 @@ void UmadReads::serve() {
   while (!readers_.empty() && !arrivals_.empty()) {
     Reader reader = std::move(readers_.front());
     readers_.pop_front();
+    reader.operation->on_interrupt(nullptr);  // which knows its place in readers_
     UmadArrival arrival = std::move(arrivals_.front());
     arrivals_.pop_front();
     deliver(std::move(reader), std::move(arrival));
@@ -82,10 +84,9 @@ void UmadReads::deliver(Reader reader, UmadArrival arrival) {
   reader.answer(errorf(EINVAL, "the message has {} octets, the read {}", length, reader.size));
 }
 
-// Writes the first segment, whose header has the length of all. Signals must wait: once the read
-// has ended, its buffer may be reused.
+// Writes the first segment, whose header has the length of all. Signals wait (serve()): once the
+// read has ended, its buffer may be reused.
 void UmadReads::show_first(Reader reader, UmadArrival arrival) {
-  reader.operation->on_interrupt(nullptr);
   ReaderMemory::Read read{reader.operation->caller(), reader.size,
                           header_size_ + arrival.message.size()};
   std::string first = format(arrival, mad::kMadSize);
@@ -160,7 +161,10 @@ void UmadReads::end() {
   if (std::exchange(ended_, true)) return;
   arrivals_.clear();
   rests_.clear();
-  for (Reader& reader : std::exchange(readers_, {})) reader.answer(port_gone());
+  for (Reader& reader : std::exchange(readers_, {})) {
+    reader.operation->on_interrupt(nullptr);
+    reader.answer(port_gone());
+  }
   wake();
 }
 

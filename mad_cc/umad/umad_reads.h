@@ -7,6 +7,7 @@
 
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,7 +42,7 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
   // Logs that arrivals were dropped because they are not read.
   void dropped();
   // Reads one message, as ib_umad_read(): EINVAL if it does not fit, ENOSPC if it has several
-  // segments; the message stays then.
+  // segments; the message stays then. ENOMEM if kMaxReaders wait.
   void read(uint64_t offset, size_t size, const OperationPtr& operation,
             Answer<std::string> answer);
   short poll(Task wake);
@@ -62,6 +63,7 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
     Shares::Share share;
   };
   static constexpr size_t kMaxRests = 16;
+  static constexpr size_t kMaxReaders = 4096;
 
   bool answer_rest(uint64_t offset, size_t size, pid_t thread, Answer<std::string>& answer);
   void wait(Reader reader);
@@ -81,7 +83,7 @@ class UmadReads : public std::enable_shared_from_this<UmadReads> {
   size_t header_size_ = umad::kOldHeaderSize;
   bool begun_ = false, ended_ = false, serving_ = false, logged_unshown_ = false;
   std::deque<UmadArrival> arrivals_;
-  std::deque<Reader> readers_;  // one of the two is empty
+  std::list<Reader> readers_;  // one of the two is empty; an interrupt removes from the middle
   std::vector<Rest> rests_;
   Task wake_;
 };

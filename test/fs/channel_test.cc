@@ -47,7 +47,7 @@ struct Asked final : ChannelUser {
                                static_cast<ChannelUser*>(this));
     fuse_opt_free_args(&arguments);
     REQUIRE(session);
-    REQUIRE(channel_->attach(session, ends[1]));
+    REQUIRE(channel_->attach(session, ends[1], *this));
     fuse_init_in init{};
     init.major = FUSE_KERNEL_VERSION;
     init.minor = FUSE_KERNEL_MINOR_VERSION;
@@ -63,6 +63,7 @@ struct Asked final : ChannelUser {
     return static_cast<Asked&>(*static_cast<ChannelUser*>(fuse_req_userdata(request)));
   }
   Channel& channel() override { return *channel_; }
+  void interrupt(uint64_t key) override { interrupted = key; }
 
   // The errno of the answer, as the kernel gets it; empty: none yet.
   template <class Body>
@@ -96,6 +97,7 @@ struct Asked final : ChannelUser {
   uint64_t last = 0;
   std::vector<fuse_req_t> waiting;
   size_t forgotten = 0;
+  uint64_t interrupted = 0;
 };
 
 }  // namespace
@@ -118,6 +120,7 @@ TEST_CASE("channel: waiting requests keep out neither others nor what ends them"
   CHECK(asked.ask(FUSE_FORGET, kUser, fuse_forget_in{1}) == std::nullopt);
   CHECK(asked.forgotten == 1);
   CHECK(asked.ask(FUSE_INTERRUPT, kUser, fuse_interrupt_in{first}) == std::nullopt);
+  CHECK(asked.interrupted == first);
 
   fuse_reply_err(asked.waiting.back(), EINTR);
   asked.waiting.pop_back();

@@ -77,6 +77,27 @@ TEST_CASE("umad: a waiting read gets the next message, and a poll is woken") {
   CHECK(woken == 1);  // there was nothing left to read
 }
 
+TEST_CASE("umad: so many reads of an open file wait, and any of them may be interrupted") {
+  constexpr size_t kMost = 4096;
+  UmadRig rig;
+  Program program(rig);
+  REQUIRE(program.agent(kPerf, 0, {kGet}) == 0);
+  std::vector<OperationPtr> waiting;
+  for (size_t i = 0; i < kMost; ++i) {
+    REQUIRE(program.read(1 << 20, false) == -EINPROGRESS);
+    waiting.push_back(program.reading);
+  }
+  CHECK(program.read(1 << 20, false) == -ENOMEM);
+  for (size_t i = kMost - 1; i > 0; --i) waiting[i]->interrupt();
+  rig.receive(a_mad(kPerf, kGet, 1));
+  CHECK(program.result == 56 + 256);  // the first read's
+  waiting[0]->interrupt();            // late
+  CHECK(program.read(1 << 20, false) == -EINPROGRESS);
+  program.reading->interrupt();
+  rig.receive(a_mad(kPerf, kGet, 2));
+  CHECK(program.read() == 56 + 256);
+}
+
 TEST_CASE("umad: an interrupted read takes no message") {
   UmadRig rig;
   Program program(rig);
