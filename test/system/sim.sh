@@ -95,7 +95,7 @@ expect "flow from to bytes FCT ideal FCT slowdown goodput retransmitted CNPs sta
   "$(sed -n '/^flow /p' "$dir/one.txt" | head -n 1 | xargs)" "the columns"
 expect "4 done" "$(grep -cE '^(a|b) +h[01] +h2 +524288 .* done$' "$dir/one.txt") done" "flows"
 expect 2 "$(grep -c '^fault lost fired 1: drop h1-sw_0 opcode=data skip=3$' "$dir/one.txt")" "faults that fired"
-expect "variant,flow,from,to,start_ns,bytes,fct_ns,ideal_ns,slowdown,goodput_bps,retransmitted,cnps,state" \
+expect "variant,flow,from,to,start_ns,bytes,fct_ns,ideal_ns,slowdown,goodput_bps,retransmitted,cnps,state,received" \
   "$(sed -n 2p "$dir/one/flows.csv")" "the columns of flows.csv"
 expect 4 "$(grep -cE '^(near|far),[ab],h[01],h2,(0|50000),524288,' "$dir/one/flows.csv")" "the lines of flows.csv"
 expect "variant,time_ns,sent,moved" "$(sed -n 2p "$dir/one/series.csv")" "the columns of series.csv"
@@ -154,6 +154,27 @@ sed -i "s|file=|file=$dir/|" "$dir/alone.ini"
 sim "$dir/alone.ini" >"$dir/alone.txt" 2>/dev/null
 expect "1.00 1.00 1.00 1.00 1.00" "$(awk '$1 ~ /^[wrsfe]$/ {print $9}' "$dir/alone.txt" | xargs)" "slowdown of flows that are alone"
 
+test_case "an unreliable flow that lost messages is not done, and has no slowdown"
+cat >"$dir/unreliable.ini" <<'INI'
+[topology]
+kind = star
+hosts = 3
+[knobs]
+kernel/debug/rocefs/links/sw_0-h2/loss = 1
+[flows]
+gone = uc h0 h2 size=300000 count=17
+some = ud h0 h1 size=1000 count=20
+all = uc h1 h0 size=3000 count=4 start=5ms
+[inject]
+one = drop h0-sw_0 opcode=UD_SEND_ONLY_IMM skip=3 count=1
+INI
+expect 0 "$(sim "$dir/unreliable.ini" --out "$dir/unreliable" >"$dir/unreliable.txt" 2>&1; echo $?)" "the status: $(cat "$dir/unreliable.txt")"
+grep -qE '^gone .* - .* - .*  lost: 0 of 17 messages arrived$' "$dir/unreliable.txt" || fail "$(cat "$dir/unreliable.txt")"
+grep -qE '^some .* - .* - .*  lost: 19 of 20 messages arrived$' "$dir/unreliable.txt" || fail "$(cat "$dir/unreliable.txt")"
+grep -q '^1 of 3 flows done, slowdown 1\.00 on average, 1\.00 at most' "$dir/unreliable.txt" || fail "$(cat "$dir/unreliable.txt")"
+expect 'gone  "lost: 0 of 17 messages arrived" 0 some  "lost: 19 of 20 messages arrived" 19 all 1.00 "done" 4' \
+  "$(awk -F, 'NR > 2 {print $2, substr($9, 1, 4), $13, $14}' "$dir/unreliable/flows.csv" | sort -r | sort -s -k 2 | xargs -d '\n')" "flows.csv"
+
 test_case "many flows are shown by size"
 cat >"$dir/many.ini" <<'INI'
 [topology]
@@ -183,7 +204,7 @@ expect 1 "$(sim "$dir/cut.ini" --out "$dir/cut" >"$dir/cut.txt" 2>"$dir/cut.err"
 expect "rocefs: cut.ini: 3 of 5 flows still run after 50ms" "$(grep ^rocefs "$dir/cut.err" | sed "s|$dir/||")" "the reason"
 expect "w:done r:done s:running f:not_started e:not_started" \
   "$(sed -nE 's/^([wrsfe]) .* (done|running|not started)$/\1:\2/p' "$dir/cut.txt" | tr ' ' _ | xargs)" "states in the table"
-expect "1048576 1048576" "$(awk -F, '$NF == "\"done\"" {print $6}' "$dir/cut/flows.csv" | xargs)" "octets in flows.csv"
+expect "1048576 1048576" "$(awk -F, '$13 == "\"done\"" {print $6}' "$dir/cut/flows.csv" | xargs)" "octets in flows.csv"
 expect "partial" "$(head -n 1 "$dir/cut/flows.csv" | awk '{print $NF}')" "the mark in flows.csv"
 [ "$(awk -F, '$2 == "s" {print $6}' "$dir/cut/flows.csv")" -gt 0 ] || fail "nothing of a flow that ran: $(cat "$dir/cut/flows.csv")"
 

@@ -41,7 +41,7 @@ for signal in INT TERM HUP; do
   grep -q "^# partial: .*SIG$signal" "$dir/$signal.txt" || fail "the table's mark: $(cat "$dir/$signal.txt")"
   expect "a:done b:running" "$(awk '$1 ~ /^[ab]$/ {print $1 ":" $NF}' "$dir/$signal.txt" | xargs)" "the table"
   expect partial "$(head_of $signal)" "the mark of flows.csv"
-  expect 'one,a "done" one,b "running"' "$(awk -F, 'NR > 2 {print $1 "," $2, $NF}' "$dir/$signal/flows.csv" | paste -sd ' ')" "flows.csv"
+  expect 'one,a "done" one,b "running"' "$(awk -F, 'NR > 2 {print $1 "," $2, $13}' "$dir/$signal/flows.csv" | paste -sd ' ')" "flows.csv"
   grep -q $'\r' "$dir/$signal.err" && fail "a progress line where no terminal is: $(cat -v "$dir/$signal.err")"
   [ "$(wc -l <"$dir/$signal/series.csv")" -gt 2 ] || fail "no samples: $(cat "$dir/$signal/series.csv")"
 done

@@ -99,7 +99,7 @@ status=0
 sim "$dir/reset.ini" --out "$dir/reset" >"$dir/table" 2>"$dir/err" || status=$?
 expect 1 "$status" "the status: $(cat "$dir/table" "$dir/err")"
 expect 'big.0,"removed" big.1,"removed" big.2,"done"' \
-  "$(awk -F, 'NR > 2 {print $2 "," $NF}' "$dir/reset/flows.csv" | xargs -d '\n')" "the flows"
+  "$(awk -F, 'NR > 2 {print $2 "," $13}' "$dir/reset/flows.csv" | xargs -d '\n')" "the flows"
 grep -q "2 flows of loads of the run failed, at first big.0: removed" "$dir/err" || fail "$(cat "$dir/err")"
 
 test_case "a load that cannot be is refused with its line"

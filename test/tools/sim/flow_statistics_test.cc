@@ -25,6 +25,7 @@ FlowRecord ended(uint64_t bytes, TimeNs fct, double ideal) {
   flow.state = FlowRecord::State::kDone;
   flow.bytes = flow.moved = bytes;
   flow.elapsed = fct;
+  flow.received = 1;
   flow.ideal_ns = ideal;
   return flow;
 }
@@ -78,6 +79,12 @@ TEST_CASE("flow statistics: flows are counted by state, and those done by size")
   CHECK(flows.in(FlowRecord::State::kDone) == 3);
   CHECK(flows.in(FlowRecord::State::kRunning) == 1);
   CHECK(flows.totals().bytes == 100 + 1024 + 1025 + 17);
+  FlowRecord lost = ended(1 << 20, 500, 1000);
+  lost.state = FlowRecord::State::kLost;
+  lost.moved = 0;
+  flows.flow_ended(lost);
+  CHECK(flows.in(FlowRecord::State::kLost) == 1);
+  CHECK(flows.all().count() == 3);
   REQUIRE(flows.by_size().size() == 2);
   CHECK(flows.by_size().at(1024).count() == 2);
   CHECK(flows.by_size().at(2048).slowdown_millionths.max() == 4'000'000);
@@ -119,9 +126,9 @@ TEST_CASE("flows.csv: it says that it is partial until it is complete") {
     std::string text = content_of(path);
     CHECK(
         text.starts_with(complete ? "# x.ini, seed 1, complete\n" : "# x.ini, seed 1, partial \n"));
-    CHECK(text.find("\nfast,f,h1,h0,0,1000,2000,1000,2.0000,4000000000,0,0,\"done\"\n") !=
+    CHECK(text.find("\nfast,f,h1,h0,0,1000,2000,1000,2.0000,4000000000,0,0,\"done\",1\n") !=
           text.npos);
-    CHECK(text.find("\"failed: said \"\"no\"\"\"\n") != text.npos);
+    CHECK(text.find("\"failed: said \"\"no\"\"\",1\n") != text.npos);
   }
   std::remove(path);
 }

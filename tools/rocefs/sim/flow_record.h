@@ -11,20 +11,22 @@
 namespace rocefs {
 
 struct FlowRecord {
-  enum class State : uint8_t { kDone, kFailed, kStopped, kRemoved, kRunning, kNotStarted };
+  // kLost: an unreliable flow that has sent all its messages, of which some did not arrive.
+  enum class State : uint8_t { kDone, kLost, kFailed, kStopped, kRemoved, kRunning, kNotStarted };
 
   // Valid during the call.
   std::string_view name;      // of [flows]; of a load, LOAD.NUMBER
   std::string_view load;      // its [load], empty for one of [flows]
   std::string_view from, to;  // ports, as in [flows]
-  std::string_view reason;    // of a failure
+  std::string_view reason;    // of a failure or a loss
   FlowOp op = FlowOp::kWrite;
   State state = State::kNotStarted;
-  uint64_t bytes = 0;   // payload that it moves when it is done
-  TimeNs start = 0;     // virtual time
-  TimeNs elapsed = 0;   // since then, to its end or the run's; a flow that is done: its FCT
-  double ideal_ns = 0;  // FCT alone on the idle network
-  uint64_t moved = 0;   // octets of payload so far
+  uint64_t bytes = 0;     // payload that it moves when it is done
+  TimeNs start = 0;       // virtual time
+  TimeNs elapsed = 0;     // since then, to its end or the run's; a flow that is done: its FCT
+  double ideal_ns = 0;    // FCT alone on the idle network
+  uint64_t moved = 0;     // octets of payload so far
+  uint64_t received = 0;  // messages that have arrived
   uint64_t packets = 0, retransmitted = 0, cnps = 0, timeouts = 0;
 
   double slowdown() const { return ideal_ns > 0 ? static_cast<double>(elapsed) / ideal_ns : 0; }

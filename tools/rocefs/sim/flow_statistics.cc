@@ -49,7 +49,7 @@ uint64_t FlowStatistics::flows() const {
 }
 
 std::string_view flow_state_word(FlowRecord::State state) {
-  constexpr std::string_view kWords[] = {"done",    "failed",  "stopped",
+  constexpr std::string_view kWords[] = {"done",    "lost",    "failed",     "stopped",
                                          "removed", "running", "not started"};
   static_assert(std::size(kWords) == FlowStatistics::kStates);
   return kWords[static_cast<size_t>(state)];

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kPartialMark = "partial ", kCompleteMark = "complete";
 static_assert(kPartialMark.size() == kCompleteMark.size());
 
-// State between quotes, with the reason of a failure; quotes are doubled (RFC 4180).
+// State between quotes, with the reason of a failure or a loss; quotes are doubled (RFC 4180).
 std::string state_cell(const FlowRecord& flow) {
   std::string text(flow_state_word(flow.state));
   if (!flow.reason.empty()) text.append(": ").append(flow.reason);
@@ -33,7 +33,7 @@ FlowsCsv::FlowsCsv(std::string path, const std::string& origin)
   if (!file_) note_failure();
   write(fmt::format(
       "# {}, {}\nvariant,flow,from,to,start_ns,bytes,fct_ns,ideal_ns,slowdown,goodput_bps,"
-      "retransmitted,cnps,state\n",
+      "retransmitted,cnps,state,received\n",
       origin, kPartialMark));
 }
 
@@ -51,9 +51,10 @@ void FlowsCsv::flow_ended(const FlowRecord& flow) {
   if (error_ != 0) return;
   bool done = flow.state == FlowRecord::State::kDone;
   double seconds = static_cast<double>(flow.elapsed) * 1e-9;
-  std::string moved, goodput, fct, slowdown;
+  std::string moved, received, goodput, fct, slowdown;
   if (flow.state != FlowRecord::State::kNotStarted) {
     moved = fmt::format("{}", flow.moved);
+    received = fmt::format("{}", flow.received);
     goodput =
         fmt::format("{:.0f}", seconds > 0 ? static_cast<double>(flow.moved) * 8 / seconds : 0);
   }
@@ -61,9 +62,9 @@ void FlowsCsv::flow_ended(const FlowRecord& flow) {
     fct = fmt::format("{}", flow.elapsed);
     slowdown = fmt::format("{:.4f}", flow.slowdown());
   }
-  write(fmt::format("{},{},{},{},{},{},{},{:.0f},{},{},{},{},{}\n", variant_, flow.name, flow.from,
-                    flow.to, flow.start, moved, fct, flow.ideal_ns, slowdown, goodput,
-                    flow.retransmitted, flow.cnps, state_cell(flow)));
+  write(fmt::format("{},{},{},{},{},{},{},{:.0f},{},{},{},{},{},{}\n", variant_, flow.name,
+                    flow.from, flow.to, flow.start, moved, fct, flow.ideal_ns, slowdown, goodput,
+                    flow.retransmitted, flow.cnps, state_cell(flow), received));
   flush_seldom();
 }
 

@@ -136,6 +136,7 @@ void LoadRun::tell(const LoadFlow& flow, FlowRecord::State state) {
   record.elapsed = flow.end - flow.start;
   record.ideal_ns = ideal ? *ideal : 0;
   record.moved = flow.stats.bytes.get();
+  record.received = flow.stats.received.get();
   record.packets = flow.stats.packets.get();
   record.retransmitted = flow.stats.retransmitted.get();
   record.cnps = flow.stats.cnps.get();

@@ -123,7 +123,8 @@ bool RunSummary::good() const {
   if (partial()) return false;
   return end == kEndWords[static_cast<size_t>(RunEnd::kUntil)] ||
          std::all_of(states.begin(), states.end(), [](const auto& state) {
-           return state.first == flow_state_word(FlowRecord::State::kDone);
+           return state.first == flow_state_word(FlowRecord::State::kDone) ||
+                  state.first == flow_state_word(FlowRecord::State::kLost);
          });
 }
 

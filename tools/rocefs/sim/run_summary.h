@@ -35,7 +35,8 @@ struct RunSummary {
   SummaryJson rest;  // totals, drops, faults, warnings: shown as they are
 
   bool partial() const { return !reason.empty(); }
-  // Whether all is as the file wants it: no flow has failed, and every fault has fired.
+  // Whether all is as the file wants it: no flow has failed (an unreliable
+  // one may lose messages), and every fault has fired.
   bool good() const;
   static RunSummary of(const RunResult& run, uint64_t seed);
   SummaryJson json() const;

@@ -27,7 +27,7 @@ bool complete(const Config& config, const RunResult& run) {
   }
   for (const FlowResult& flow : run.flows) {
     bool cut_off = run.failure && (flow.state == "running" || flow.state == "not started");
-    if (flow.done() || cut_off || config.scenario.until) continue;
+    if (flow.done() || flow.lost() || cut_off || config.scenario.until) continue;
     std::fprintf(stderr, "rocefs: %s: flow %s of the run%s: %s\n", config.name.c_str(),
                  flow.spec.name.c_str(), of.c_str(), flow.state.c_str());
     good = false;

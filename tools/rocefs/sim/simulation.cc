@@ -48,27 +48,7 @@ Caller own_caller() {
   return {::geteuid(), ::getegid(), ::getpid()};
 }
 
-FlowRecord::State state_of(std::string_view text) {
-  using State = FlowRecord::State;
-  for (State state :
-       {State::kDone, State::kStopped, State::kRemoved, State::kRunning, State::kNotStarted}) {
-    if (text == flow_state_word(state)) return state;
-  }
-  return text.starts_with("failed") ? State::kFailed : State::kRunning;
-}
-
-// Reason behind `failed: ` in the file `state`.
-std::string_view reason_of(std::string_view text) {
-  size_t colon = text.find(": ");
-  return colon == text.npos ? std::string_view() : text.substr(colon + 2);
-}
-
 }  // namespace
-
-double FlowResult::number(const std::string& key) const {
-  auto it = result.find(key);
-  return it == result.end() ? 0 : std::strtod(it->second.c_str(), nullptr);
-}
 
 std::variant<std::unique_ptr<Simulation>, BuildFailure> Simulation::create(
     const Config& config, const Scenario::Variant* variant, uint64_t seed) {
@@ -306,31 +286,10 @@ void Simulation::note_ended(TimeNs now) {
     flow.state = state ? std::string(without_newline(*state)) : "removed";
     if (flow.state == "running") return false;
     take_result(flow);
-    tell(flow);
+    flow.note_loss();
+    flow_ended(flow.record());
     return true;
   });
-}
-
-// Tells the sinks of a flow of [flows].
-void Simulation::tell(const FlowResult& flow) {
-  FlowRecord record;
-  record.name = flow.spec.name;
-  record.from = flow.spec.from;
-  record.to = flow.spec.to;
-  record.op = flow.spec.op;
-  record.state = state_of(flow.state);
-  if (record.state == FlowRecord::State::kFailed) record.reason = reason_of(flow.state);
-  record.start = flow.start;
-  record.elapsed = static_cast<TimeNs>(flow.number("elapsed_ns"));
-  record.ideal_ns = flow.ideal_ns;
-  record.moved = static_cast<uint64_t>(flow.number("bytes"));
-  // A file's octets are those that have moved.
-  record.bytes = flow.done() ? record.moved : flow.spec.size * flow.spec.count;
-  record.packets = static_cast<uint64_t>(flow.number("packets"));
-  record.retransmitted = static_cast<uint64_t>(flow.number("retransmitted"));
-  record.cnps = static_cast<uint64_t>(flow.number("cnps"));
-  record.timeouts = static_cast<uint64_t>(flow.number("timeouts"));
-  flow_ended(record);
 }
 
 // While the engine runs, on the core thread: this one waits then.
@@ -480,7 +439,7 @@ void Simulation::collect() {
   for (const std::vector<size_t>& places : {running_, to_come_}) {
     for (size_t place : places) {
       take_result(result_.flows[place]);
-      tell(result_.flows[place]);
+      flow_ended(result_.flows[place].record());
     }
   }
   on_core([this] { loads_->cut_off(); });

@@ -16,6 +16,7 @@
 #include "tools/rocefs/instance/instance.h"
 #include "tools/rocefs/sim/fabric_totals.h"
 #include "tools/rocefs/sim/flow_record.h"
+#include "tools/rocefs/sim/flow_result.h"
 #include "tools/rocefs/sim/flow_statistics.h"
 #include "tools/rocefs/sim/ideal.h"
 #include "tools/rocefs/sim/load_run.h"
@@ -24,20 +25,6 @@
 #include "tools/rocefs/sim/view_recording.h"
 
 namespace rocefs {
-
-struct FlowResult {
-  FlowSpec spec;
-  TimeNs start = 0;
-  double ideal_ns = 0;
-  std::string state;  // content of traffic/NAME/state, or "not started", or "removed"
-  std::map<std::string, std::string> result;  // content of traffic/NAME/result
-  bool done() const { return state == "done"; }
-  // Value of a line of `result`; 0 without such a line.
-  double number(const std::string& key) const;
-  // Defined for a flow that is done.
-  double fct_ns() const { return number("elapsed_ns"); }
-  double slowdown() const { return ideal_ns > 0 ? fct_ns() / ideal_ns : 0; }
-};
 
 struct FaultResult {
   std::string name, spec;
@@ -146,7 +133,6 @@ class Simulation final : private FlowSink {
   std::optional<Failure> store_due(TimeNs now, size_t& next);
   void note_ended(TimeNs now);
   void take_result(FlowResult& flow);
-  void tell(const FlowResult& flow);
   void flow_ended(const FlowRecord& flow) override;
   uint64_t flows_known() const { return result_.flows.size() + loads_->started(); }
   std::optional<std::string> text_of(const std::string& path);
