@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "rdma/nic/device.h"
+#include "rdma/traffic/flow_plan.h"
 
 namespace rocefs {
 
@@ -23,37 +24,57 @@ std::optional<uint64_t> IdealTimes::rate_bps(std::string_view port) const {
   return edges_[at->egress().id()].rate_bps;
 }
 
-IdealTimes::Path IdealTimes::path_between(const Port* from, const Port* to) {
-  Path path;
-  if (!from || !to) return path;
-  for (const Link* link : fabric_.way(*from, *to)) path.push_back(edges_[link->id()]);
-  return path;
+Way IdealTimes::way_between(const Port* from, const Port* to) {
+  Way way;
+  if (!from || !to) return way;
+  for (const Link* link : fabric_.way(*from, *to)) way.push_back(edges_[link->id()]);
+  return way;
 }
 
 namespace {
 
-// Octets of a flow's packets and messages.
-struct Framing {
-  uint64_t mtu, headers;
-  bool read, writes;
-};
-constexpr uint64_t kReth = 16, kAeth = 4;
+// Packets of a flow as cables carry them.
+class Framing {
+ public:
+  Framing(const FlowSpec& flow, uint32_t mtu) : flow_(flow), mtu_(mtu) {}
 
-double serialization_ns(uint64_t octets, uint64_t rate_bps) {
-  return static_cast<double>((octets + kEthernetOverhead) * 8) * 1e9 /
-         static_cast<double>(rate_bps);
-}
-
-double message_ns(const Framing& framing, uint64_t rate_bps, uint64_t octets) {
-  uint64_t full = octets / framing.mtu, rest = octets % framing.mtu;
-  double time =
-      static_cast<double>(full) * serialization_ns(framing.mtu + framing.headers, rate_bps);
-  if (rest > 0 || full == 0) {
-    time += serialization_ns((rest + 3) / 4 * 4 + framing.headers, rate_bps);
+  // A packet without payload.
+  uint64_t octets(wire::Opcode opcode) const { return octets(opcode, 0); }
+  // Sends a message of each of `pairs` queue pairs, which take turns packet by packet.
+  void send_messages(PacketTrain& train, uint64_t size, uint64_t pairs) const {
+    const uint64_t payload = wire::opcode_info(opcode_of_data(true, true)).has_payload ? size : 0;
+    const uint64_t packets = std::max<uint64_t>(1, (payload + mtu_ - 1) / mtu_);
+    const uint64_t rest = payload - (packets - 1) * mtu_;
+    if (packets > 1) {
+      train.send(octets(opcode_of_data(true, false), mtu_), pairs);
+      train.send(octets(opcode_of_data(false, false), mtu_), (packets - 2) * pairs);
+    }
+    train.send(octets(opcode_of_data(packets == 1, true), rest), pairs);
   }
-  if (!framing.writes && !framing.read) return time;
-  return time + static_cast<double>(framing.read ? 2 * kAeth : kReth) * 8e9 /
-                    static_cast<double>(rate_bps);
+
+ private:
+  uint64_t octets(wire::Opcode opcode, uint64_t payload) const {
+    return kEthernetOverhead + (flow_.gid == 0 ? wire::kIpv6Len : wire::kIpv4Len) + wire::kUdpLen +
+           wire::kBthLen + wire::opcode_info(opcode).header_len + (payload + 3) / 4 * 4 +
+           wire::kIcrcLen;
+  }
+  wire::Opcode opcode_of_data(bool first, bool last) const {
+    using enum wire::Opcode;
+    const FlowOpInfo& info = flow_op_info(flow_.op);
+    if (flow_.op != FlowOp::kRead)
+      return send_op_info(info.request).opcode(info.service, first, last);
+    if (first) return last ? kRcReadResponseOnly : kRcReadResponseFirst;
+    return last ? kRcReadResponseLast : kRcReadResponseMiddle;
+  }
+
+  const FlowSpec& flow_;
+  const uint64_t mtu_;
+};
+
+double one_packet_ns(const Way& way, uint64_t octets) {
+  PacketTrain train(way);
+  train.send(octets, 1);
+  return train.arrived_ns();
 }
 
 Result<std::optional<uint64_t>> input_octets(const FlowSpec& flow) {
@@ -70,40 +91,28 @@ Result<std::optional<uint64_t>> input_octets(const FlowSpec& flow) {
 Result<double> IdealTimes::fct_ns(const FlowSpec& flow) {
   const Port* from = fabric_.port(flow.from);
   const Port* to = fabric_.port(flow.to);
-  Path forth = path_between(from, to), back = path_between(to, from);
+  const Way forth = way_between(from, to), back = way_between(to, from);
   if (forth.empty() || back.empty()) {
     return errorf(EINVAL, "no path leads from {} to {}", flow.from, flow.to);
   }
-  Framing framing{};
-  framing.mtu = flow.mtu ? flow.mtu : std::min(from->mtu(), to->mtu());
-  framing.headers = (flow.gid == 0 ? wire::kIpv6Len : wire::kIpv4Len) + wire::kUdpLen +
-                    wire::kBthLen + wire::kIcrcLen;
-  framing.read = flow.op == FlowOp::kRead;
-  framing.writes = flow_op_info(flow.op).writes();
-  const Path& path = framing.read ? back : forth;
-  auto slowest = std::min_element(path.begin(), path.end(), [](const Edge& a, const Edge& b) {
-    return a.rate_bps < b.rate_bps;
-  });
+  const bool read = flow.op == FlowOp::kRead;
+  const Framing framing(flow, flow.mtu ? flow.mtu : std::min(from->mtu(), to->mtu()));
   Result<std::optional<uint64_t>> file = input_octets(flow);
   if (!file) return file.error();
   Result<FlowPlan> plan = FlowPlan::of(flow, *file);
   if (!plan) return plan.error();
-  auto message = [&](uint64_t octets) { return message_ns(framing, slowest->rate_bps, octets); };
-  uint64_t before = plan->count - 1, last = *file ? **file - before * flow.size : flow.size;
-  double total = message(last);
-  if (before > 0) total += message(flow.size) * static_cast<double>(before);
-  uint64_t longest = before > 0 ? flow.size : last;
-  for (const Edge& edge : path) {
-    total += static_cast<double>(edge.delay_ns);
-    if (&edge == &*slowest) continue;
-    total += serialization_ns(std::min(framing.mtu, longest) + framing.headers, edge.rate_bps);
-  }
-  if (is_unreliable(flow.op)) return total;
-  uint64_t returned = framing.headers + (framing.read ? kReth : kAeth);
-  for (const Edge& edge : framing.read ? forth : back) {
-    total += static_cast<double>(edge.delay_ns) + serialization_ns(returned, edge.rate_bps);
-  }
-  return total;
+  const uint64_t last = *file ? **file - (plan->count - 1) * flow.size : flow.size;
+  const uint64_t whole = last == flow.size ? plan->count : plan->count - 1;
+  PacketTrain train(read ? back : forth);
+  train.repeat(whole / flow.qps, [&] { framing.send_messages(train, flow.size, flow.qps); });
+  if (whole % flow.qps > 0) framing.send_messages(train, flow.size, whole % flow.qps);
+  if (whole < plan->count) framing.send_messages(train, last, 1);
+  using enum wire::Opcode;
+  const double moved = train.arrived_ns();
+  if (read) return one_packet_ns(forth, framing.octets(kRcReadRequest)) + moved;
+  if (is_unreliable(flow.op)) return moved;
+  const bool atomic = flow.op == FlowOp::kAtomic;
+  return moved + one_packet_ns(back, framing.octets(atomic ? kRcAtomicAck : kRcAck));
 }
 
 }  // namespace rocefs

@@ -10,6 +10,7 @@
 #include "core/base/result.h"
 #include "rdma/network/fabric.h"
 #include "rdma/traffic/flow.h"
+#include "tools/rocefs/sim/packet_train.h"
 
 namespace rocefs {
 
@@ -21,24 +22,17 @@ class IdealTimes {
   explicit IdealTimes(Fabric& fabric);
 
   // Time from the first octet sent to the acknowledgement of the last one, in nanoseconds: all
-  // packets in a row over the slowest link of the shortest path at its full rate, one packet over
-  // each other link, propagation, and the way back of the acknowledgement (for a READ the way of
-  // the request). EINVAL without a path between the ends.
+  // packets in a row over the shortest path, each link at its full rate, and the way back of the
+  // acknowledgement (for a READ the way of the request). EINVAL without a path between the ends.
   Result<double> fct_ns(const FlowSpec& flow);
   // Rate of a port's cable; nothing if there is no such port, or no cable.
   std::optional<uint64_t> rate_bps(std::string_view port) const;
 
  private:
-  struct Edge {
-    uint64_t rate_bps = 0;
-    TimeNs delay_ns = 0;
-  };
-  using Path = std::vector<Edge>;
-
-  Path path_between(const Port* from, const Port* to);
+  Way way_between(const Port* from, const Port* to);
 
   Fabric& fabric_;
-  std::vector<Edge> edges_;  // by link
+  std::vector<Hop> edges_;  // by link
 };
 
 }  // namespace rocefs

@@ -1,0 +1,85 @@
+// IdealTimes: a flow that is alone takes its ideal time, and never less.
+#include "tools/rocefs/sim/ideal.h"
+
+#include <catch2/catch.hpp>
+
+#include "tools/rocefs/sim/simulation.h"
+
+namespace rocefs::test {
+namespace {
+
+RunResult run(const std::string& text) {
+  Result<Config> config = parse_config(text, "scenario");
+  INFO((config ? "" : config.error().reason));
+  REQUIRE(config);
+  auto built = Simulation::create(*config, nullptr, 1);
+  INFO((built.index() == 1 ? std::get<1>(built).reason : ""));
+  REQUIRE(built.index() == 0);
+  RunResult result = std::get<0>(built)->run({});
+  REQUIRE(!result.failure);
+  return result;
+}
+
+// A host at `near` behind a switch, and one at `far`; each flow begins when the others are over.
+std::string two_hosts(const std::string& near, const std::string& far, const std::string& delay,
+                      const std::vector<std::string>& flows) {
+  std::string text = fmt::format(
+      "[device a]\n[device b]\n[switch s]\n[link a s]\nrate={}\ndelay={}\n[link s b]\nrate={}\n"
+      "delay={}\n[flows]\n",
+      near, delay, far, delay);
+  for (size_t i = 0; i < flows.size(); ++i) {
+    text += fmt::format("f{} = {} start={}ms\n", i, flows[i], 20 * i);
+  }
+  return text;
+}
+
+}  // namespace
+
+// A packet on a link may take a nanosecond more, by what is left of the one before.
+TEST_CASE("ideal time: a flow alone on one path takes it, and is not faster") {
+  std::vector<std::string> flows;
+  for (const char* size : {"1", "400", "4096", "4097", "4496", "8192", "65537"}) {
+    for (const char* op : {"write", "send", "read", "uc"}) {
+      flows.push_back(fmt::format("{} a b size={}", op, size));
+      flows.push_back(fmt::format("{} b a size={}", op, size));
+    }
+    flows.push_back(fmt::format("write a b size={} mtu=256 gid=0", size));
+  }
+  for (const char* rest : {"ud a b size=1000", "ud b a size=4096", "atomic a b", "atomic-write b a",
+                           "write a b size=4496 qps=3 count=3", "write a b size=1M"}) {
+    flows.emplace_back(rest);
+  }
+  for (const auto& [near, far] : {std::pair("10G", "100G"), {"100G", "10G"}, {"40G", "40G"}}) {
+    for (const char* delay : {"0ns", "1us"}) {
+      for (const FlowResult& flow : run(two_hosts(near, far, delay, flows)).flows) {
+        INFO(near << " " << far << " " << delay << " " << flow.spec.name << ": "
+                  << flows[std::stoul(flow.spec.name.substr(1))] << ": " << flow.fct_ns() << " "
+                  << flow.ideal_ns);
+        CHECK(flow.done());
+        CHECK(flow.fct_ns() >= flow.ideal_ns);
+        CHECK(flow.fct_ns() <= flow.ideal_ns * 1.001 + 8);
+      }
+    }
+  }
+}
+
+TEST_CASE("ideal time: many messages are as fast, and no slower than their wire") {
+  std::vector<std::string> flows;
+  for (const char* op : {"write", "send", "read"}) {
+    for (const char* rest : {"size=4496 count=50", "size=8192 count=30", "size=400 count=200",
+                             "size=64K count=20", "size=4496 count=50 qps=4"}) {
+      flows.push_back(fmt::format("{} a b window=4096 {}", op, rest));
+    }
+  }
+  for (const auto& [near, far] : {std::pair("10G", "100G"), {"100G", "10G"}, {"40G", "40G"}}) {
+    for (const FlowResult& flow : run(two_hosts(near, far, "0ns", flows)).flows) {
+      INFO(near << " " << far << " " << flow.spec.name << ": "
+                << flows[std::stoul(flow.spec.name.substr(1))] << ": " << flow.fct_ns() << " "
+                << flow.ideal_ns);
+      CHECK(flow.done());
+      CHECK(flow.fct_ns() >= flow.ideal_ns);
+    }
+  }
+}
+
+}  // namespace rocefs::test
