@@ -82,4 +82,55 @@ TEST_CASE("ideal time: many messages are as fast, and no slower than their wire"
   }
 }
 
+namespace {
+
+// Two spines of 25 Gb/s each between hosts of 100 Gb/s.
+std::string two_spines(const std::string& flow, const std::string& knobs) {
+  return "[topology]\nkind=leaf-spine\nhosts=4\nleaves=2\nspines=2\nrate=100G\ncore_rate=25G\n"
+         "delay=1us\n[flows]\nf = " +
+         flow + "\n[knobs]\n" + knobs;
+}
+
+double gbps(const FlowResult& flow) {
+  return static_cast<double>(flow.spec.size * flow.spec.count) * 8 / flow.ideal_ns;
+}
+
+}  // namespace
+
+TEST_CASE("ideal time: several queue pairs have several paths") {
+  FlowResult one = run(two_spines("write h0 h2 size=10M", "")).flows[0];
+  CHECK(one.slowdown() == Approx(1).epsilon(0.001));
+  CHECK(gbps(one) == Approx(24.4).epsilon(0.01));
+  FlowResult many = run(two_spines("write h0 h2 size=1M count=64 qps=16", "")).flows[0];
+  CHECK(many.slowdown() >= 1);
+  CHECK(gbps(many) == Approx(48.8).epsilon(0.01));
+  FlowResult near = run(two_spines("write h0 h1 size=1M count=64 qps=16", "")).flows[0];
+  CHECK(near.slowdown() == Approx(1).epsilon(0.001));
+  CHECK(gbps(near) == Approx(97.5).epsilon(0.01));
+}
+
+TEST_CASE("ideal time: a sender that sprays has several paths, for READs the far end") {
+  const std::string sr = "class/infiniband/*/sr/enable=1\n";
+  const std::string spray = sr + "class/infiniband/h0/ops/enable=1\n";
+  for (const auto& [op, rate] : {std::pair("write", 48.8), {"read", 24.4}}) {
+    INFO(op);
+    FlowResult flow = run(two_spines(fmt::format("{} h0 h2 size=10M", op), spray)).flows[0];
+    CHECK(flow.slowdown() >= 1);
+    CHECK(gbps(flow) == Approx(rate).epsilon(0.01));
+  }
+}
+
+// Two queue pairs use two of four spines at best, and those are the fast ones.
+TEST_CASE("ideal time: a flow has no more paths than queue pairs, and the fastest") {
+  const std::string text =
+      "[topology]\nkind=leaf-spine\nhosts=4\nleaves=2\nspines=4\nrate=100G\ncore_rate=10G\n"
+      "[flows]\none = write h0 h2 size=10M\ntwo = write h0 h2 size=10M count=2 qps=2 start=20ms\n"
+      "[knobs]\nkernel/debug/rocefs/links/leaf_0-spine_1/rate=40G\n"
+      "kernel/debug/rocefs/links/spine_1-leaf_1/rate=40G\n";
+  std::vector<FlowResult> flows = run(text).flows;
+  CHECK(gbps(flows[0]) == Approx(39).epsilon(0.01));
+  CHECK(gbps(flows[1]) == Approx(48.8).epsilon(0.01));
+  for (const FlowResult& flow : flows) CHECK(flow.slowdown() >= 1);
+}
+
 }  // namespace rocefs::test

@@ -11,24 +11,17 @@
 
 namespace rocefs {
 
-IdealTimes::IdealTimes(Fabric& fabric) : fabric_(fabric) {
-  for (const auto& link : fabric.links()) {
-    const LinkParameters& now = link->parameters();
-    edges_.push_back({now.rate_bps, now.delay_ns});
+IdealTimes::IdealTimes(Fabric& fabric) : fabric_(fabric), ways_(fabric) {
+  for (const auto& device : fabric.devices()) {
+    const SpraySettings& settings = device->spraying();
+    if (settings.on()) spraying_.emplace(device.get(), settings.range());
   }
 }
 
 std::optional<uint64_t> IdealTimes::rate_bps(std::string_view port) const {
   const Port* at = fabric_.port(port);
   if (!at || !at->cabled()) return std::nullopt;
-  return edges_[at->egress().id()].rate_bps;
-}
-
-Way IdealTimes::way_between(const Port* from, const Port* to) {
-  Way way;
-  if (!from || !to) return way;
-  for (const Link* link : fabric_.way(*from, *to)) way.push_back(edges_[link->id()]);
-  return way;
+  return ways_.rate_bps(at->egress());
 }
 
 namespace {
@@ -89,13 +82,19 @@ Result<std::optional<uint64_t>> input_octets(const FlowSpec& flow) {
 }  // namespace
 
 Result<double> IdealTimes::fct_ns(const FlowSpec& flow) {
-  const Port* from = fabric_.port(flow.from);
-  const Port* to = fabric_.port(flow.to);
-  const Way forth = way_between(from, to), back = way_between(to, from);
+  Port* from = fabric_.port(flow.from);
+  Port* to = fabric_.port(flow.to);
+  const bool read = flow.op == FlowOp::kRead;
+  Way forth, back;
+  if (from && to) {
+    auto sprays = spraying_.find(&device_of(read ? *to : *from));
+    const uint64_t ports = sprays == spraying_.end() ? 1 : sprays->second;
+    forth = ways_.between(*from, *to, flow.qps * ports);
+    back = ways_.between(*to, *from, flow.qps * ports);
+  }
   if (forth.empty() || back.empty()) {
     return errorf(EINVAL, "no path leads from {} to {}", flow.from, flow.to);
   }
-  const bool read = flow.op == FlowOp::kRead;
   const Framing framing(flow, flow.mtu ? flow.mtu : std::min(from->mtu(), to->mtu()));
   Result<std::optional<uint64_t>> file = input_octets(flow);
   if (!file) return file.error();

@@ -5,12 +5,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <unordered_map>
 
 #include "core/base/result.h"
 #include "rdma/network/fabric.h"
 #include "rdma/traffic/flow.h"
-#include "tools/rocefs/sim/packet_train.h"
+#include "tools/rocefs/sim/equal_ways.h"
 
 namespace rocefs {
 
@@ -22,17 +22,18 @@ class IdealTimes {
   explicit IdealTimes(Fabric& fabric);
 
   // Time from the first octet sent to the acknowledgement of the last one, in nanoseconds: all
-  // packets in a row over the shortest path, each link at its full rate, and the way back of the
-  // acknowledgement (for a READ the way of the request). EINVAL without a path between the ends.
+  // packets in a row over the shortest paths, each link at its full rate, and the way back of the
+  // acknowledgement (for a READ the way of the request). A flow has as many paths as queue pairs,
+  // times the source ports among which its sender sprays; of the links between two switches that
+  // are equally near it has that many of the fastest. EINVAL without a path between the ends.
   Result<double> fct_ns(const FlowSpec& flow);
   // Rate of a port's cable; nothing if there is no such port, or no cable.
   std::optional<uint64_t> rate_bps(std::string_view port) const;
 
  private:
-  Way way_between(const Port* from, const Port* to);
-
   Fabric& fabric_;
-  std::vector<Hop> edges_;  // by link
+  EqualWays ways_;
+  std::unordered_map<const Device*, uint64_t> spraying_;  // source ports, of those that spray
 };
 
 }  // namespace rocefs

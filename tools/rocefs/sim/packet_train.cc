@@ -15,8 +15,9 @@ double time_of(uint64_t octets, uint64_t rate_bps) {
 void PacketTrain::pass(uint64_t octets) {
   double now = 0;
   for (size_t i = 0; i < way_.size(); ++i) {
-    left_ns_[i] = std::max(now, left_ns_[i]) + time_of(octets, way_[i].rate_bps);
-    now = std::floor(left_ns_[i]) + static_cast<double>(way_[i].delay_ns);
+    left_ns_[i] = std::max(now, left_ns_[i]) + time_of(octets, way_[i].total_bps);
+    now = std::floor(std::max(left_ns_[i], now + time_of(octets, way_[i].rate_bps))) +
+          static_cast<double>(way_[i].delay_ns);
   }
   arrived_ns_ = now;
   octets_ += octets;
@@ -26,7 +27,7 @@ void PacketTrain::pass(uint64_t octets) {
 void PacketTrain::skip(uint64_t octets) {
   uint64_t slowest_bps = UINT64_MAX;
   for (size_t i = 0; i < way_.size(); ++i) {
-    slowest_bps = std::min(slowest_bps, way_[i].rate_bps);
+    slowest_bps = std::min(slowest_bps, way_[i].total_bps);
     left_ns_[i] += time_of(octets, slowest_bps);
   }
   octets_ += octets;

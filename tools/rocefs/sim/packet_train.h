@@ -10,8 +10,10 @@
 
 namespace rocefs {
 
+// Links of which packets take one each; there may be one alone.
 struct Hop {
-  uint64_t rate_bps = 0;
+  uint64_t rate_bps = 0;   // of a link
+  uint64_t total_bps = 0;  // of all together
   TimeNs delay_ns = 0;
 };
 using Way = std::vector<Hop>;
