@@ -133,6 +133,30 @@ mkdir -p "$dir/other/sys"
 cp "$dir/writer" "$dir/other/ask"
 expect "0 send 0 write 0 writev 0 sendmmsg error -95 copy error -95" "$(outcome_of inside chroot "$dir/other" /ask)" "in an empty root"
 
+test_case "a user whose /sys does not answer delays no other user"
+needs gcc python3
+needs_root "there is one user"
+as_user unshare -Urm true 2>/dev/null || skip "no user namespaces"
+mounted -o allow_other
+open_to_users
+gcc -O1 -Wall -static -o "$dir/writer" "$lib/netlink_writer.c" || skip "no static libc"
+mkdir -p "$dir/silent"
+python3 "$lib/silent_fuse.py" "$dir/silent" >"$dir/server" 2>&1 &
+at_end eval "kill -KILL $! 2>/dev/null; umount -l '$dir/silent' 2>/dev/null || true"
+await grep -q . "$dir/server"
+grep -q mounted "$dir/server" || skip "no file system here: $(cat "$dir/server")"
+cat >"$dir/both" <<'END'
+setpriv --reuid=65534 --regid=65534 --clear-groups unshare -Urm sh -c 'mount --bind "$1/silent" /sys && exec "$1/writer"' sh "$1" &
+for _ in $(seq 100); do
+  ! grep -q asked "$1/server" || break
+  sleep 0.1
+done
+grep asked "$1/server" | head -n 1
+timeout -s KILL 10 rdma dev | grep -o 'mb_[0-9]'
+kill -KILL $!
+END
+expect "asked mb_0 mb_1" "$(inside sh "$dir/both" "$dir" 2>/dev/null | xargs)" "devices of the other user"
+
 test_case "on a host the answers are of its devices, in a nested command too"
 [ -e /dev/net/tun ] || skip "no /dev/net/tun here"
 [[ $ROCEFS_BUILD != */tsan ]] || skip "the thread of ThreadSanitizer is one too many for setns(2)"

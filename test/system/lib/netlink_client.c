@@ -103,6 +103,12 @@ int main(void) {
     CHECK(((struct nlmsgerr*)NLMSG_DATA(answer))->error == refused[i].error);
   }
 
+  // More requests at once than are answered.
+  struct request many[65];
+  for (int i = 0; i < 65; ++i) many[i] = ask_for(RDMA_NLDEV_CMD_STAT_GET, NLM_F_DUMP, 6);
+  CHECK(send(fd, many, sizeof many, 0) == -1 && errno == ENOBUFS);
+  CHECK(recv(fd, buffer, sizeof buffer, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+
   // A receiver waits for what another thread asks.
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, send_later, &fd) == 0);

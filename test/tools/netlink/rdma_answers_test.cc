@@ -98,8 +98,16 @@ int error_of(const std::string& message) {
 
 struct Asked {
   Sys sys;
+  size_t room = 1000;
+  int error_of_send = 0;
   std::vector<std::string> of(const std::string& datagram) {
-    return answer_rdma_netlink(datagram, 1234, RdmaView(sys.directory()));
+    std::vector<std::string> answers;
+    auto take = [&](std::string message) {
+      answers.push_back(std::move(message));
+      return answers.size() < room;
+    };
+    error_of_send = answer_rdma_netlink(datagram, 1234, RdmaView(sys.directory()), take);
+    return answers;
   }
   int error(const std::string& datagram) {
     auto answers = of(datagram);
@@ -228,6 +236,51 @@ TEST_CASE("RDMA netlink: several requests in one datagram are answered in order"
   CHECK(attribute_number(attributes_of(answers[0]), RDMA_NLDEV_SYS_ATTR_NETNS_MODE) == 1);
   CHECK(error_of(answers[1]) == EINVAL);
   CHECK(attribute_text(attributes_of(answers[2]), RDMA_NLDEV_ATTR_DEV_NAME) == "mb_3");
+}
+
+TEST_CASE("RDMA netlink: a datagram has 64 messages at most") {
+  NEEDS_OPENAT2();
+  Asked asked;
+  std::string many;
+  for (int i = 0; i < 64; ++i) many += ask(RDMA_NLDEV_CMD_SYS_GET);
+  CHECK(asked.of(many).size() == 64);
+  CHECK(asked.error_of_send == 0);
+  CHECK(asked.of(many + ask(RDMA_NLDEV_CMD_SYS_GET)).empty());
+  CHECK(asked.error_of_send == ENOBUFS);
+  CHECK(refuse_rdma_netlink(many + many, 1234).size() == 64);
+}
+
+TEST_CASE("RDMA netlink: a dump ends where there is no room") {
+  NEEDS_OPENAT2();
+  Asked asked;
+  asked.room = 2;
+  std::string dump = ask(RDMA_NLDEV_CMD_RES_QP_GET, NLM_F_DUMP, {kDevice});
+  CHECK(asked.of(dump + dump).size() == 2);
+  CHECK(asked.error_of_send == ENOBUFS);
+}
+
+TEST_CASE("RDMA netlink: a file of the asker's own is read in part") {
+  NEEDS_OPENAT2();
+  Asked asked;
+  files::path root = asked.sys.root() / "sys";
+  files::resize_file(root / "class/infiniband/mb_3/fw_ver", uintmax_t{1} << 40);
+  auto answers = asked.of(ask(RDMA_NLDEV_CMD_GET, 0, {kDevice}));
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].size() < 8192);
+  // Lines of any length, and a file without an end.
+  asked.sys.put("kernel/debug/rocefs/resources",
+                "mb_3 qp lqpn=1 pid=" + std::string(100'000, '9') + "\nmb_3 qp lqpn=2 pid=9");
+  files::resize_file(root / "kernel/debug/rocefs/resources", uintmax_t{1} << 40);
+  for (auto [number, count] : {std::pair<uint32_t, int>{1, ENOENT}, {2, -1}}) {
+    INFO(number);
+    CHECK(asked.error(ask(RDMA_NLDEV_CMD_RES_QP_GET, 0,
+                          {kDevice, {RDMA_NLDEV_ATTR_RES_LQPN, number}})) == count);
+  }
+  for (int i = 0; i < 5000; ++i) {
+    asked.sys.put("class/infiniband/mb_3/ports/1/hw_counters/" + std::to_string(i), "1");
+  }
+  CHECK(RdmaView(asked.sys.directory()).names("class/infiniband/mb_3/ports/1/hw_counters").size() ==
+        4096);
 }
 
 TEST_CASE("RDMA netlink: no link leads out of the asker's root") {

@@ -98,8 +98,10 @@ Fd receive_descriptor(int socket) {
   ::close_range(kDoor + 1, ~0u, 0);
   Fd listener = receive_descriptor(kDoor);
   ::close(kDoor);
-  if (listener) SocketServer(std::move(listener)).run();
-  ::_exit(0);
+  if (!listener) ::_exit(0);
+  auto* server = new SocketServer(std::move(listener));
+  server->run();
+  ::_exit(0);  // with all threads: one may never come back from a user's file
 }
 
 // Forks twice: the command must not find a child that it did not make.

@@ -6,11 +6,13 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "rdma/uapi/operations.h"
@@ -34,7 +36,20 @@ struct Request {
   std::optional<uint64_t> number(uint16_t type) const { return attribute_number(attributes, type); }
 };
 
-using Messages = std::vector<std::string>;
+constexpr size_t kMostMessages = 64;   // of a datagram
+constexpr size_t kFullTable = 0xf000;  // an attribute has up to 64 KiB
+
+// Where answers go until there is no room.
+class Messages {
+ public:
+  explicit Messages(const TakeAnswer& take) : take_(take) {}
+  void push_back(std::string message) { full_ = full_ || !take_(std::move(message)); }
+  bool full() const { return full_; }
+
+ private:
+  const TakeAnswer& take_;
+  bool full_ = false;
+};
 
 NetlinkMessage message_for(const Request& request) {
   uint16_t flags = request.dumps ? NLM_F_MULTI : 0;
@@ -120,6 +135,7 @@ std::string counters_message(const Request& request, const Device& device, uint3
   uint32_t index = 0;
   for (const std::string& name : request.view.names(directory_of(device, port) + "/hw_counters")) {
     if (name == "lifespan") continue;  // a knob of sysfs
+    if (message.size() > kFullTable) break;
     size_t entry = message.begin(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY);
     message.text(RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME, name);
     put(message, name, index++);
@@ -138,41 +154,65 @@ std::string values_message(const Request& request, const Device& device, uint32_
   return counters_message(request, device, port, put);
 }
 
-std::string summary_message(const Request& request, const Device& device) {
-  constexpr const char* kKinds[] = {"pd", "cq", "qp", "cm_id", "mr", "ctx", "srq"};
-  std::vector<Resource> resources = request.view.resources(device.name);
-  NetlinkMessage message = message_for(request, device);
-  size_t table = message.begin(RDMA_NLDEV_ATTR_RES_SUMMARY);
-  for (const char* kind : kKinds) {
-    auto count = std::count_if(resources.begin(), resources.end(),
-                               [&](const Resource& one) { return one.kind == kind; });
-    size_t entry = message.begin(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY);
-    message.text(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME, kind);
-    message.u64(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR, static_cast<uint64_t>(count));
-    message.end(entry);
+constexpr std::array kSummaryKinds = {"pd", "cq", "qp", "cm_id", "mr", "ctx", "srq"};
+
+// Counts the resources of these devices at once: the file may be long.
+void put_summaries(const Request& request, const std::vector<Device>& devices, Messages& out) {
+  std::map<std::string, std::array<uint64_t, kSummaryKinds.size()>, std::less<>> counts;
+  for (const Device& device : devices) counts[device.name] = {};
+  auto count = [&](std::string_view device, std::string_view kind) {
+    auto it = counts.find(device);
+    size_t index = std::find(kSummaryKinds.begin(), kSummaryKinds.end(), kind) - &kSummaryKinds[0];
+    if (it != counts.end() && index < kSummaryKinds.size()) ++it->second[index];
+    return false;
+  };
+  request.view.resources(count, [](const Resource&) { return true; });
+  for (const Device& device : devices) {
+    NetlinkMessage message = message_for(request, device);
+    size_t table = message.begin(RDMA_NLDEV_ATTR_RES_SUMMARY);
+    for (size_t kind = 0; kind < kSummaryKinds.size(); ++kind) {
+      size_t entry = message.begin(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY);
+      message.text(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_NAME, kSummaryKinds[kind]);
+      message.u64(RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR, counts[device.name][kind]);
+      message.end(entry);
+    }
+    message.end(table);
+    out.push_back(std::move(message).finish());
   }
-  message.end(table);
-  return std::move(message).finish();
+}
+
+RdmaView::Wants wants(const Device& device, const ResourceKind& kind) {
+  return [&](std::string_view name, std::string_view one) {
+    return name == device.name && one == kind.name;
+  };
 }
 
 // A dump is in messages of about a page, as the kernel's: a reader's buffer may have 16 KiB.
 void dump_resources(const Request& request, const Device& device, const ResourceKind& kind,
                     Messages& out) {
   constexpr size_t kFull = 4096;
-  std::vector<Resource> resources = request.view.resources(device.name);
-  std::erase_if(resources, [&](const Resource& one) { return one.kind != kind.name; });
-  auto next = resources.begin();
-  do {
-    NetlinkMessage message = message_for(request, device);
-    size_t table = message.begin(kind.table);
-    for (; next != resources.end() && message.size() < kFull; ++next) {
-      size_t entry = message.begin(kind.entry);
-      put_resource(message, kind, *next);
-      message.end(entry);
+  std::optional<NetlinkMessage> message;
+  size_t table = 0;
+  auto begin = [&] {
+    message = message_for(request, device);
+    table = message->begin(kind.table);
+  };
+  auto finish = [&] {
+    message->end(table);
+    out.push_back(std::move(*message).finish());
+  };
+  begin();
+  request.view.resources(wants(device, kind), [&](const Resource& resource) {
+    if (message->size() >= kFull) {
+      finish();
+      begin();
     }
-    message.end(table);
-    out.push_back(std::move(message).finish());
-  } while (next != resources.end());
+    size_t entry = message->begin(kind.entry);
+    put_resource(*message, kind, resource);
+    message->end(entry);
+    return !out.full();
+  });
+  finish();
 }
 
 int one_resource(const Request& request, const Device& device, const ResourceKind& kind,
@@ -182,14 +222,16 @@ int one_resource(const Request& request, const Device& device, const ResourceKin
   });
   std::optional<uint64_t> wanted = request.number(key->attribute);
   if (!wanted) return EINVAL;
-  for (const Resource& resource : request.view.resources(device.name)) {
-    if (resource.kind != kind.name || resource.number(kind.number) != *wanted) continue;
+  bool found = false;
+  request.view.resources(wants(device, kind), [&](const Resource& resource) {
+    if (resource.number(kind.number) != *wanted) return true;
     NetlinkMessage message = message_for(request, device);
     put_resource(message, kind, resource);
     out.push_back(std::move(message).finish());
-    return 0;
-  }
-  return ENOENT;
+    found = true;
+    return false;
+  });
+  return found ? 0 : ENOENT;
 }
 
 // ---- Commands. Each returns 0 or an errno ----
@@ -210,7 +252,10 @@ std::optional<uint32_t> port_of(const Request& request, const Device& device) {
 int get_device(const Request& request, Messages& out) {
   std::vector<Device> devices = request.view.devices();
   if (request.dumps) {
-    for (const Device& device : devices) out.push_back(device_message(request, device));
+    for (const Device& device : devices) {
+      if (out.full()) break;
+      out.push_back(device_message(request, device));
+    }
     return 0;
   }
   std::optional<Device> device = device_of(request, devices);
@@ -223,7 +268,7 @@ int get_port(const Request& request, Messages& out) {
   std::optional<Device> device = device_of(request, request.view.devices());
   if (!device) return EINVAL;
   if (request.dumps) {
-    for (uint32_t port = 1; port <= device->ports; ++port) {
+    for (uint32_t port = 1; port <= device->ports && !out.full(); ++port) {
       out.push_back(port_message(request, *device, port));
     }
     return 0;
@@ -250,7 +295,7 @@ int get_statistics(const Request& request, Messages& out) {
   if (request.dumps) {
     if (of_queue_pairs) return 0;
     for (const Device& device : devices) {
-      for (uint32_t port = 1; port <= device.ports; ++port) {
+      for (uint32_t port = 1; port <= device.ports && !out.full(); ++port) {
         out.push_back(values_message(request, device, port));
       }
     }
@@ -286,12 +331,12 @@ int get_counter_states(const Request& request, Messages& out) {
 int get_summary(const Request& request, Messages& out) {
   std::vector<Device> devices = request.view.devices();
   if (request.dumps) {
-    for (const Device& device : devices) out.push_back(summary_message(request, device));
+    put_summaries(request, devices, out);
     return 0;
   }
   std::optional<Device> device = device_of(request, devices);
   if (!device) return EINVAL;
-  out.push_back(summary_message(request, *device));
+  put_summaries(request, {*device}, out);
   return 0;
 }
 
@@ -427,21 +472,26 @@ std::string_view take_message(std::string_view& datagram, nlmsghdr& header) {
 
 }  // namespace
 
-std::vector<std::string> answer_rdma_netlink(std::string_view datagram, uint32_t port,
-                                             const RdmaView& view) {
-  Messages out;
+int answer_rdma_netlink(std::string_view datagram, uint32_t port, const RdmaView& view,
+                        const TakeAnswer& take) {
   nlmsghdr header;
-  for (;;) {
+  std::string_view counted = datagram;
+  for (size_t count = 0; !take_message(counted, header).empty();) {
+    if (++count > kMostMessages) return ENOBUFS;
+  }
+  Messages out(take);
+  while (!out.full()) {
     std::string_view message = take_message(datagram, header);
-    if (message.empty()) return out;
+    if (message.empty()) return 0;
     answer_one({header, message.substr(NLMSG_HDRLEN), port, view}, out);
   }
+  return ENOBUFS;
 }
 
 std::vector<std::string> refuse_rdma_netlink(std::string_view datagram, uint32_t port) {
-  Messages out;
+  std::vector<std::string> out;
   nlmsghdr header;
-  while (!take_message(datagram, header).empty()) {
+  while (out.size() < kMostMessages && !take_message(datagram, header).empty()) {
     if (is_request(header)) out.push_back(error_message(header, port, EOPNOTSUPP));
   }
   return out;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,13 +12,18 @@
 
 namespace rocefs {
 
-// Answers the requests in a datagram, in order. `port`: netlink port of the asker. A request for
-// something that the kernel has no handler for gets EINVAL, as from the kernel; one that would
-// change a device gets EOPNOTSUPP. The datagram is untrusted.
-std::vector<std::string> answer_rdma_netlink(std::string_view datagram, uint32_t port,
-                                             const RdmaView& view);
+// Takes an answer; false if there is no room for it, and none is wanted any more.
+using TakeAnswer = std::function<bool(std::string)>;
 
-// Answers each of the requests with EOPNOTSUPP.
+// Answers the requests in a datagram, in order, each message as it is made. `port`: netlink port of
+// the asker. A request for something that the kernel has no handler for gets EINVAL, as from the
+// kernel; one that would change a device gets EOPNOTSUPP. The datagram is untrusted. Returns 0, or
+// ENOBUFS: for more than 64 messages in the datagram, of which none is answered, or where `take`
+// had no room.
+int answer_rdma_netlink(std::string_view datagram, uint32_t port, const RdmaView& view,
+                        const TakeAnswer& take);
+
+// Answers each of the requests, 64 at most, with EOPNOTSUPP.
 std::vector<std::string> refuse_rdma_netlink(std::string_view datagram, uint32_t port);
 
 }  // namespace rocefs

@@ -19,11 +19,27 @@ namespace rocefs {
 namespace {
 
 constexpr char kClass[] = "class/infiniband";
+constexpr size_t kLongestText = 4096, kMostNames = 4096, kMostResources = size_t{16} << 20;
 
 // Number at the end of a name: 3 of uverbs3.
 uint32_t number_of(std::string_view name) {
   size_t begin = name.find_last_not_of("0123456789") + 1;
   return static_cast<uint32_t>(std::strtoul(std::string(name.substr(begin)).c_str(), nullptr, 10));
+}
+
+// False if `take` has enough. Passes over a line that is too long.
+bool take_line(const std::string& line, const RdmaView::Wants& wants, const RdmaView::Take& take) {
+  if (line.size() > kLongestText) return true;
+  std::istringstream words(line);
+  std::string device;
+  RdmaView::Resource resource;
+  words >> device >> resource.kind;
+  if (!wants(device, resource.kind)) return true;
+  for (std::string word; words >> word;) {
+    size_t equals = word.find('=');
+    if (equals != word.npos) resource.values[word.substr(0, equals)] = word.substr(equals + 1);
+  }
+  return take(resource);
 }
 
 }  // namespace
@@ -58,14 +74,22 @@ Fd RdmaView::open_file(const std::string& path, int flags) const {
                     RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
-std::string RdmaView::text(const std::string& path) const {
+Fd RdmaView::open_regular(const std::string& path) const {
   Fd file = open_file(path, 0);
-  std::string text;
   struct stat status;
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return text;
-  char part[4096];
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  return file;
+}
+
+std::string RdmaView::text(const std::string& path) const {
+  Fd file = open_regular(path);
+  std::string text;
+  char part[kLongestText];
   ssize_t got;
-  while ((got = ::read(file.get(), part, sizeof part)) > 0) text.append(part, got);
+  while (file && text.size() < kLongestText &&
+         (got = ::read(file.get(), part, kLongestText - text.size())) > 0) {
+    text.append(part, static_cast<size_t>(got));
+  }
   if (text.ends_with('\n')) text.pop_back();
   return text;
 }
@@ -77,28 +101,32 @@ std::vector<std::string> RdmaView::names(const std::string& path) const {
   if (!opened) return names;
   std::unique_ptr<DIR, decltype(close)> directory(::fdopendir(opened.release()), close);
   while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    if (names.size() == kMostNames) break;
     if (entry->d_name[0] != '.') names.push_back(entry->d_name);
   }
   std::sort(names.begin(), names.end());
   return names;
 }
 
-std::vector<RdmaView::Resource> RdmaView::resources(const std::string& device) const {
-  std::vector<Resource> resources;
-  std::istringstream lines(text("kernel/debug/rocefs/resources"));
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string name;
-    Resource resource;
-    words >> name >> resource.kind;
-    if (name != device) continue;
-    for (std::string word; words >> word;) {
-      size_t equals = word.find('=');
-      if (equals != word.npos) resource.values[word.substr(0, equals)] = word.substr(equals + 1);
+void RdmaView::resources(const Wants& wants, const Take& take) const {
+  Fd file = open_regular("kernel/debug/rocefs/resources");
+  std::string part(64 * 1024, '\0'), line;
+  ssize_t got;
+  for (size_t octets = 0; file && octets < kMostResources; octets += static_cast<size_t>(got)) {
+    got = ::read(file.get(), part.data(), part.size());
+    if (got <= 0) break;
+    std::string_view rest(part.data(), static_cast<size_t>(got));
+    while (!rest.empty()) {
+      size_t end = rest.find('\n');
+      std::string_view text = rest.substr(0, end);
+      line.append(text.substr(0, kLongestText + 1 - std::min(line.size(), kLongestText + 1)));
+      if (end == rest.npos) break;
+      rest.remove_prefix(end + 1);
+      if (!take_line(line, wants, take)) return;
+      line.clear();
     }
-    resources.push_back(std::move(resource));
   }
-  return resources;
+  if (!line.empty()) take_line(line, wants, take);
 }
 
 }  // namespace rocefs

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/fd.h"
@@ -32,13 +34,19 @@ class RdmaView {
 
   // By index.
   std::vector<Device> devices() const;
-  // Without its newline; empty if there is no such file. `path`: below /sys.
+  // Without its newline; empty if there is no such file. `path`: below /sys. The asker may have
+  // made the file: no more is read than an attribute of sysfs has, 4 KiB.
   std::string text(const std::string& path) const;
-  // Sorted. Empty if there is no such directory.
+  // Sorted; 4,096 of a directory at most. Empty if there is no such directory.
   std::vector<std::string> names(const std::string& path) const;
-  std::vector<Resource> resources(const std::string& device) const;
+  // Takes the resources of a device that `wants`, until `take` returns false. The first 16 MiB of
+  // the file count, and lines of up to 4 KiB.
+  using Wants = std::function<bool(std::string_view device, std::string_view kind)>;
+  using Take = std::function<bool(const Resource&)>;
+  void resources(const Wants& wants, const Take& take) const;
 
  private:
+  Fd open_regular(const std::string& path) const;
   Fd open_file(const std::string& path, int flags) const;
 
   const int root_;
