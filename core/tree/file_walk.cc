@@ -129,14 +129,20 @@ std::optional<FileWalk::Found> FileWalk::next(size_t& budget) {
   return std::nullopt;
 }
 
-std::vector<std::string> matching_files(Tree& tree, std::string_view pattern) {
-  if (!is_pattern(pattern)) return {std::string(pattern)};
-  FileWalk walk(tree, {std::string(pattern)});
+Result<std::vector<std::string>> matching_files(Tree& tree, std::string_view pattern,
+                                                WalkBudget& budget) {
   std::vector<std::string> paths;
-  size_t budget = SIZE_MAX;
-  while (std::optional<FileWalk::Found> found = walk.next(budget)) {
-    paths.push_back(std::move(found->path));
+  FileWalk walk(tree, {std::string(pattern)});
+  if (!is_pattern(pattern)) {
+    paths.emplace_back(pattern);
+  } else {
+    while (std::optional<FileWalk::Found> found = walk.next(budget.entries)) {
+      if (paths.size() == budget.files) break;
+      paths.push_back(std::move(found->path));
+    }
+    if (!walk.ended()) return errorf(E2BIG, "{}: stands for too many paths", pattern);
   }
+  budget.files -= std::min(budget.files, paths.size());
   return paths;
 }
 

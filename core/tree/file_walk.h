@@ -86,8 +86,15 @@ class FileWalk {
   bool repeats_ = true;
 };
 
-// Paths of the files that `pattern` stands for, found at once. A path without * and ? is the only
-// one, whether or not there is such a file.
-std::vector<std::string> matching_files(Tree& tree, std::string_view pattern);
+// Limits what the patterns of one store may cost while all else waits for it.
+struct WalkBudget {
+  size_t entries = size_t{1} << 20;  // left to look at
+  size_t files = 65536;              // left to find
+};
+
+// Paths of the files that `pattern` stands for, found at once; E2BIG beyond the budget, which it
+// counts down. A path without * and ? is the only one, whether or not there is such a file.
+Result<std::vector<std::string>> matching_files(Tree& tree, std::string_view pattern,
+                                                WalkBudget& budget);
 
 }  // namespace rocefs

@@ -50,11 +50,12 @@ namespace {
 
 // Changes of one assignment, each of whose knobs is not in `seen` yet.
 using SeenKnobs = std::set<std::pair<const KnobSet*, size_t>>;
-Result<void> add_changes(Tree& tree, const Assignment& one, SeenKnobs& seen,
+Result<void> add_changes(Tree& tree, const Assignment& one, WalkBudget& budget, SeenKnobs& seen,
                          std::vector<KnobChange>& changes) {
-  const std::vector<std::string> paths = matching_files(tree, one.path);
-  if (paths.empty()) return errorf(EINVAL, "{}: no knob has such a path", one.path);
-  for (const std::string& path : paths) {
+  const Result<std::vector<std::string>> paths = matching_files(tree, one.path, budget);
+  if (!paths) return paths.error();
+  if (paths->empty()) return errorf(EINVAL, "{}: no knob has such a path", one.path);
+  for (const std::string& path : *paths) {
     std::shared_ptr<KnobFile> file = find_knob(tree, path);
     if (!file) return errorf(EINVAL, "{}: no knob has this path", path);
     Result<KnobValue> value = parse_knob(file->row(), one.value);
@@ -73,8 +74,11 @@ Result<std::vector<KnobChange>> knob_changes(Tree& tree,
                                              const std::vector<Assignment>& assignments) {
   std::vector<KnobChange> changes;
   SeenKnobs seen;
+  WalkBudget budget;
   for (const Assignment& one : assignments) {
-    if (Result<void> added = add_changes(tree, one, seen, changes); !added) return added.error();
+    if (Result<void> added = add_changes(tree, one, budget, seen, changes); !added) {
+      return added.error();
+    }
   }
   return changes;
 }

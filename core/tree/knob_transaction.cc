@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace rocefs {
@@ -10,22 +12,20 @@ namespace rocefs {
 KnobTransaction::KnobTransaction(std::vector<KnobChange> changes) : changes_(std::move(changes)) {
   causes_.resize(changes_.size());
   std::iota(causes_.begin(), causes_.end(), 0);
+  std::set<std::pair<const KnobSet*, size_t>> changed;  // filled at the first consequence
   for (size_t i = 0; i < changes_.size(); ++i) {
     const auto& known = changes_[i].set->consequences_;
     auto consequences = known.find(changes_[i].index);
     if (consequences == known.end()) continue;
+    if (changed.empty()) {
+      for (const KnobChange& change : changes_) changed.emplace(change.set.get(), change.index);
+    }
     for (KnobChange& change : consequences->second(changes_[i].value)) {
-      if (this->changes(*change.set, change.index)) continue;
+      if (!changed.emplace(change.set.get(), change.index).second) continue;
       changes_.push_back(std::move(change));
       causes_.push_back(causes_[i]);
     }
   }
-}
-
-bool KnobTransaction::changes(const KnobSet& set, size_t index) const {
-  return std::any_of(changes_.begin(), changes_.end(), [&](const KnobChange& change) {
-    return change.set.get() == &set && change.index == index;
-  });
 }
 
 Error KnobTransaction::refuse(size_t change, const Error& why) {
@@ -36,14 +36,12 @@ Error KnobTransaction::refuse(size_t change, const Error& why) {
 
 Result<void> KnobTransaction::check() {
   proposals_.clear();
+  std::unordered_map<const KnobSet*, size_t> indices;  // in proposals_
   for (size_t i = 0; i < changes_.size(); ++i) {
     KnobChange& change = changes_[i];
-    auto of_set = [&](const Proposal& proposal) { return proposal.set == change.set.get(); };
-    auto proposal = std::find_if(proposals_.begin(), proposals_.end(), of_set);
-    if (proposal == proposals_.end()) {
-      proposal = proposals_.insert(proposal, {change.set.get(), change.set->applied_});
-    }
-    KnobValue& value = proposal->values[change.index];
+    auto [index, added] = indices.try_emplace(change.set.get(), proposals_.size());
+    if (added) proposals_.push_back({change.set.get(), change.set->applied_});
+    KnobValue& value = proposals_[index->second].values[change.index];
     auto merge = change.set->merges_.find(change.index);
     if (std::exchange(change.merges, false) && merge != change.set->merges_.end()) {
       Result<KnobValue> merged = merge->second(value, change.value);

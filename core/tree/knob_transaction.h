@@ -45,7 +45,6 @@ class KnobTransaction {
     std::vector<KnobValue> values;
   };
 
-  bool changes(const KnobSet& set, size_t index) const;
   Error refuse(size_t change, const Error& why);
 
   std::vector<KnobChange> changes_;

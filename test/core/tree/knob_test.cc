@@ -83,10 +83,29 @@ TEST_CASE("knobs: * and ? in a path stand for the knobs of several sets") {
   CHECK(ranges.set("?/l*=99") == "a/low: low is above high");
   CHECK(ranges.set("?/high=x") == "a/high: 'x' is not a number");
   CHECK(ranges.shown() == "15\n15\n15\n15\n");
-  CHECK(matching_files(ranges.tree, "*") == std::vector<std::string>{"constant"});
-  CHECK(matching_files(ranges.tree, "l*/h*") == std::vector<std::string>{"link/high"});
-  CHECK(matching_files(ranges.tree, "a/low/*").empty());
-  CHECK(matching_files(ranges.tree, "not/there") == std::vector<std::string>{"not/there"});
+  WalkBudget budget;
+  CHECK(*matching_files(ranges.tree, "*", budget) == std::vector<std::string>{"constant"});
+  CHECK(*matching_files(ranges.tree, "l*/h*", budget) == std::vector<std::string>{"link/high"});
+  CHECK(matching_files(ranges.tree, "a/low/*", budget)->empty());
+  CHECK(*matching_files(ranges.tree, "not/there", budget) == std::vector<std::string>{"not/there"});
+}
+
+TEST_CASE("knobs: a pattern that stands for too many paths is refused") {
+  Ranges ranges;
+  for (int i = 0; i < 300; ++i) ranges.tree.add_link(fmt::format("to/{}", i), "to");
+  CHECK(ranges.set("to/*/*/*/low=1") == "to/*/*/*/low: stands for too many paths");
+  for (int i = 0; i < 300; ++i) ranges.tree.add_file(fmt::format("to/f{}", i), constant("1"));
+  WalkBudget budget;
+  Result<std::vector<std::string>> found = matching_files(ranges.tree, "to/*/*", budget);
+  REQUIRE_FALSE(found);
+  CHECK(found.error().code == E2BIG);
+
+  budget = {};
+  CHECK(matching_files(ranges.tree, "to/1/*", budget)->size() == 300);
+  CHECK(budget.files == WalkBudget().files - 300);
+  CHECK(budget.entries <= WalkBudget().entries - 600);
+  budget.entries = 600;  // what the assignments before have left
+  CHECK_FALSE(matching_files(ranges.tree, "to/1/*", budget));
 }
 
 TEST_CASE("knobs: a transaction over two sets is applied once to each set") {

@@ -296,7 +296,10 @@ std::optional<SettingRefusal> Instance::sort(const std::vector<KnobSetting>& set
                                              KnobSettings& knobs,
                                              std::vector<const KnobSetting*>& others) {
   for (const KnobSetting& setting : settings) {
-    const std::vector<std::string> paths = matching_files(*tree_, setting.path);
+    WalkBudget budget;
+    Result<std::vector<std::string>> found = matching_files(*tree_, setting.path, budget);
+    if (!found) return refused(setting, found.error().reason);
+    const std::vector<std::string>& paths = *found;
     auto is_knob = [this](const std::string& path) { return find_knob(*tree_, path) != nullptr; };
     if (paths.empty() && others.empty()) return refused(setting, "no file has such a path");
     if (paths.empty() || !std::all_of(paths.begin(), paths.end(), is_knob)) {
@@ -315,7 +318,10 @@ std::optional<SettingRefusal> Instance::check(const std::vector<KnobSetting>& se
   if (auto refusal = sort(settings, knobs, others)) return refusal;
   if (auto refusal = knobs.check()) return refused(*refusal->setting, refusal->why);
   for (const KnobSetting* setting : others) {
-    for (const std::string& path : matching_files(*tree_, setting->path)) {
+    WalkBudget budget;
+    Result<std::vector<std::string>> paths = matching_files(*tree_, setting->path, budget);
+    if (!paths) return refused(*setting, paths.error().reason);
+    for (const std::string& path : *paths) {
       const bool comes = setting != others.front() && path.find("/pcc/") != path.npos;
       if (find_setting(path) || (comes && !tree_->follow(path))) continue;
       return refused(*setting, "no knob has this path");
@@ -330,11 +336,13 @@ std::optional<SettingRefusal> Instance::apply(const std::vector<KnobSetting>& se
   if (auto refusal = sort(settings, knobs, others)) return refusal;
   if (auto refusal = knobs.store()) return refused(*refusal->setting, refusal->why);
   for (const KnobSetting* setting : others) {
-    const std::vector<std::string> paths = matching_files(*tree_, setting->path);
+    WalkBudget budget;
+    Result<std::vector<std::string>> paths = matching_files(*tree_, setting->path, budget);
+    if (!paths) return refused(*setting, paths.error().reason);
     Result<void> stored;
-    if (paths.empty()) stored = Error{ENOENT, "no file has such a path"};
-    for (size_t i = 0; stored && i < paths.size(); ++i) {
-      stored = store_now(paths[i], setting->value);
+    if (paths->empty()) stored = Error{ENOENT, "no file has such a path"};
+    for (size_t i = 0; stored && i < paths->size(); ++i) {
+      stored = store_now((*paths)[i], setting->value);
     }
     if (!stored) return refused(*setting, stored.error().reason);
   }
