@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "mad_cc/mad/mad.h"
+
 namespace rocefs {
 namespace {
 
@@ -60,6 +62,9 @@ class OpenUmad final : public OpenFile {
   void remove_agents();
 
   const std::shared_ptr<UmadFile> file_;
+  // Root or the mount's owner opened it. The file is for everybody; the fabric is administered by
+  // them alone.
+  const bool administers_;
   const Shares::Share slot_;
   const std::shared_ptr<UmadReads> reads_;
   std::shared_ptr<UmadClient> client_;  // the core's; null when the device has gone
@@ -103,6 +108,7 @@ std::shared_ptr<UmadClient> make_client(Engine& engine, MadPort& port,
 
 OpenUmad::OpenUmad(std::shared_ptr<UmadFile> file, const UmadRoom::User& user, Shares::Share slot)
     : file_(std::move(file)),
+      administers_(user.privileged),
       slot_(std::move(slot)),
       reads_(std::make_shared<UmadReads>(std::make_shared<UmadRoom>(file_->shares_, user),
                                          file_->memory_, file_->log_)) {
@@ -131,6 +137,10 @@ void OpenUmad::write(std::string_view data, const OperationPtr&, Answer<size_t> 
   if (!client_) return answer(port_gone());
   Result<umad::Request> request = umad::parse_request(data, reads_->header_size());
   if (!request) return answer(request.error());
+  mad::Mad mad = mad::first_mad(request->message);
+  if (!administers_ && mad::is_smp(mad.mgmt_class()) && mad.method() == mad::kSet) {
+    return answer(Error{EPERM, "root and the mount's owner alone may send SubnSet"});
+  }
   file_->engine_.call<void>(
       [client = client_, request = std::move(*request)]() mutable {
         return client->send(std::move(request));
@@ -174,6 +184,9 @@ template <class Argument>
 void OpenUmad::add_agent(const Result<MadRegistration>& registration, std::string_view argument,
                          bool with_pkey, Answer<IoctlReply> answer) {
   if (!registration) return answer(registration.error());
+  if (!administers_ && mad::is_smp(registration->mgmt_class) && registration->methods.any()) {
+    return answer(Error{EPERM, "root and the mount's owner alone may serve a class of SMPs"});
+  }
   file_->engine_.call<uint32_t>(
       [client = client_, registration = *registration] { return client->add_agent(registration); },
       [reads = reads_, with_pkey, bytes = std::string(argument),

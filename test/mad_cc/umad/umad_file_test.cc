@@ -43,6 +43,30 @@ TEST_CASE("umad: a registration that the kernel refuses is EINVAL") {
   CHECK(program.ioctl(_IO(0x1b, 9), other) == -ENOTTY);
 }
 
+TEST_CASE("umad: root and the mount's owner alone administer the fabric") {
+  UmadRig rig;
+  for (uint8_t smps : {uint8_t{kSubnLid}, uint8_t{kSubnDirected}}) {
+    CAPTURE(int(smps));
+    Program owner(rig), user(rig, 1001);
+    umad::Header header = Program::header();
+    header.qpn = 0;
+    REQUIRE(owner.agent(smps) == 0);
+    CHECK(owner.send(a_mad(smps, kSet, 1), header) == 0);
+    CHECK(owner.agent(smps, 0, {kTrap}) == 1);
+    owner.close();
+    CHECK(user.agent(smps, 0, {kTrap}) == -EPERM);
+    REQUIRE(user.agent(smps) == 0);
+    size_t sent = rig.transmitted.size();
+    CHECK(user.send(a_mad(smps, kSet, 2), header) == -EPERM);
+    CHECK(rig.transmitted.size() == sent);
+    CHECK(user.send(a_mad(smps, kGet, 3), header) == 0);
+    CHECK(rig.transmitted.size() == sent + 1);
+    REQUIRE(user.agent(kPerf, 0, {kGet}) == 1);
+    CHECK(user.send(a_mad(kPerf, kSet, 4), Program::header(1)) == 0);
+    CHECK(user.send(a_mad(smps, kSet, 5), Program::header(1)) == -EPERM);  // also by another agent
+  }
+}
+
 TEST_CASE("umad: the second registration ioctl returns the known flags") {
   UmadRig rig;
   Program program(rig);
