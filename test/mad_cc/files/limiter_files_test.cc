@@ -141,12 +141,12 @@ TEST_CASE("mad_sa_cc: M8, M10: the documented ranges are those of the semantics 
   };
   CHECK(values("max_outstanding") == "1 to 1048576");
   CHECK(values("queue_size") == "16 to 1048576");
-  CHECK(values("time_sa_mad") == "1 to 10000");
+  CHECK(values("time_sa_mad") == "1 to 10000 (ms)");
   CHECK(values("drops") == "0");
   CHECK(rig.store("sa/semantics", "ofed25") == "ok");
   CHECK(values("max_outstanding") == "0 to 1048576");
   CHECK(values("queue_size") == "16 to 1048576");
-  CHECK(values("time_sa_mad") == "0 to 10000");
+  CHECK(values("time_sa_mad") == "0 to 10000 (ms)");
 }
 
 TEST_CASE("mad_sa_cc: M9: a port begins with the defaults of its semantics") {
