@@ -63,7 +63,14 @@ Result<void> FuseServer::create() {
     if (!started) return started.error();
     options_.invalidator = std::move(*started);
   }
-  notifier_ = std::make_shared<Notifier>(loop_, std::move(options_.invalidator));
+  auto stalled = [this](Ino directory) {
+    if (!options_.refused) return;
+    options_.refused(tree_.path_of(directory),
+                     Error{ETIMEDOUT,
+                           "a program holds this directory: others may not see what "
+                           "has changed in it"});
+  };
+  notifier_ = std::make_shared<Notifier>(loop_, std::move(options_.invalidator), stalled);
   tree_.set_listener(notifier_.get());
   return {};
 }

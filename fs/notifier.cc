@@ -22,8 +22,12 @@ void append(std::string& text, int32_t code, const Body& body, std::string_view 
 
 }  // namespace
 
-Notifier::Notifier(PollLoop& loop, Invalidator invalidator)
-    : loop_(loop), invalidator_(std::move(invalidator)) {}
+Notifier::Notifier(PollLoop& loop, Invalidator invalidator, Stalled stalled, TimeNs patience)
+    : loop_(loop),
+      invalidator_(std::move(invalidator)),
+      stalled_(std::move(stalled)),
+      patience_(patience),
+      stall_(std::in_place, loop, [this] { lose_patience(); }) {}
 
 Notifier::~Notifier() {
   close();
@@ -44,17 +48,18 @@ bool Notifier::begin() {
 // changes.
 void Notifier::entry_changed(Ino parent, const std::string& name) {
   if (connection_ < 0 || closing_) return;
-  Order order;
+  Order order{parent, {}};
   append(order.notifications, FUSE_NOTIFY_INVAL_ENTRY,
          fuse_notify_inval_entry_out{parent, static_cast<uint32_t>(name.size()), 0}, name);
   append(order.notifications, FUSE_NOTIFY_INVAL_INODE, fuse_notify_inval_inode_out{parent, -1, 0});
   orders_.push_back(std::move(order));
+  if (orders_.size() == 1) stall_->arm(patience_);
   flush();
 }
 
 void Notifier::when_known(Task then) {
   if (closing_) return then();
-  if (orders_.empty()) return loop_.post(std::move(then));
+  if (orders_.empty() || told_) return loop_.post(std::move(then));
   orders_.back().then.push_back(std::move(then));
 }
 
@@ -79,7 +84,20 @@ void Notifier::take_oldest() {
   if (sent_ > 0) --sent_;
   std::deque<Task> then = std::move(orders_.front().then);
   orders_.pop_front();
+  told_ = false;
+  if (stall_ && orders_.empty()) stall_->disarm();
+  if (stall_ && !orders_.empty()) stall_->arm(patience_);
+  run(std::move(then));
+}
+
+void Notifier::run(std::deque<Task> then) {
   for (Task& task : then) loop_.post(std::move(task));
+}
+
+void Notifier::lose_patience() {
+  told_ = true;
+  stalled_(orders_.front().directory);
+  for (Order& order : orders_) run(std::exchange(order.then, {}));
 }
 
 // Restarts the process after it died by itself. Unconfirmed messages are sent again to the next
@@ -108,6 +126,7 @@ void Notifier::begin_close() {
 void Notifier::close() {
   if (std::exchange(closed_, true)) return;
   begin_close();
+  stall_.reset();
   if (connection_ >= 0 && invalidator_) loop_.unwatch(invalidator_.socket());
   invalidator_ = Invalidator();
 }

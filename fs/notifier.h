@@ -5,9 +5,12 @@
 #include <fuse_lowlevel.h>
 
 #include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "core/loop/loop_timer.h"
 #include "core/loop/poll_loop.h"
 #include "core/tree/tree.h"
 #include "fs/invalidator.h"
@@ -17,7 +20,11 @@ namespace rocefs {
 // Control thread. May outlive the session and the loop once it is closed.
 class Notifier final : public Tree::Listener {
  public:
-  Notifier(PollLoop& loop, Invalidator invalidator);
+  static constexpr TimeNs kPatience = 5 * kSecond;
+  // The kernel has not taken a change of a directory for so long: a program holds the lock of the
+  // directory, as getdents(2) does into memory that does not come.
+  using Stalled = std::function<void(Ino directory)>;
+  Notifier(PollLoop& loop, Invalidator invalidator, Stalled stalled, TimeNs patience = kPatience);
   ~Notifier() override;
 
   // Sets the descriptor of the connection; before that, the kernel has cached nothing.
@@ -26,6 +33,7 @@ class Notifier final : public Tree::Listener {
   // Sends by a separate process: the kernel takes the directory's lock, whose holder may be waiting
   // for the control thread to answer a lookup.
   void entry_changed(Ino parent, const std::string& name) override;
+  // Does not wait longer than `patience` for one change: its program would hold all others.
   void when_known(Task then) override;
 
   // Sends at once: the kernel only looks the handle up under a spin lock and wakes its waiters
@@ -44,18 +52,25 @@ class Notifier final : public Tree::Listener {
 
  private:
   struct Order {
+    Ino directory;
     std::string notifications;
-    std::deque<Task> then;  // when this has been taken
+    std::deque<Task> then = {};  // when this has been taken
   };
 
   void flush();
   bool begin();
   void start_again();
   void take_oldest();
+  void run(std::deque<Task> then);
   void give_up();
+  void lose_patience();
 
   PollLoop& loop_;
   Invalidator invalidator_;
+  const Stalled stalled_;
+  const TimeNs patience_;
+  std::optional<LoopTimer> stall_;  // armed while an order is under way; none once closed
+  bool told_ = false;               // of the oldest order
   int connection_ = -1;
   std::deque<Order> orders_;
   size_t sent_ = 0;    // orders sent
