@@ -158,6 +158,9 @@ void Channel::serve(size_t size) {
   }
   fault(header.opcode, "taken");
   if (resent() && answer_again(header.unique)) return;
+  if (resent() && key() == saved_.deadly && saved_.deaths >= SavedChannel::kMaxDeaths) {
+    return refuse(header.unique, EIO);
+  }
   if (may_wait(header.opcode)) {
     // A resent request had its place before the takeover.
     current_.share = places_.take(header.uid, resent() || is_privileged(header.uid));
@@ -306,9 +309,17 @@ std::set<uint64_t> Channel::left_in_flight() const {
   return left;
 }
 
+// A request that kills its worker must not kill all workers to come.
+void Channel::count_death() {
+  const uint64_t served = request().len != 0 ? key() : 0;
+  put(saved_.deaths, served == saved_.deadly ? saved_.deaths + 1 : 1);
+  put(saved_.deadly, served);
+}
+
 // Answers one request too many rather than too few: the kernel ignores an answer that it does not
 // wait for.
 Channel::Outcome Channel::settle_in_flight() {
+  count_death();
   std::set<uint64_t> left = left_in_flight();
   Outcome outcome{left.size(), false};
   if (kernel_resends()) {

@@ -44,12 +44,15 @@ struct SavedChannel {
   static constexpr size_t kBufferSize = kMaxWrite + 4096;
   static constexpr size_t kMaxInFlight = 65536;
   static constexpr size_t kReplies = 64;
+  static constexpr uint64_t kMaxDeaths = 3;
   uint32_t init_size;
   char init[512];  // FUSE_INIT, as the kernel asked it
   SavedReply replies[kReplies];
   // Buffer that requests are read into, so that none is lost when the worker dies. Its `len` is 0
   // while it is empty. The same request may also be in in_flight.
   alignas(4096) char buffer[kBufferSize];
+  // Request that was being served when a worker died, and how many died so, one after the other.
+  uint64_t deadly, deaths;
   uint64_t in_flight_limit;          // no slot from this one on was ever used
   uint64_t in_flight[kMaxInFlight];  // taken, not answered, not in the buffer; 0: free
 };
@@ -120,6 +123,7 @@ class Channel {
   void keep(Request waiting);
   void forget(uint64_t key);
   std::set<uint64_t> left_in_flight() const;
+  void count_death();
   SavedReply* find_reply(uint64_t key);
   bool kernel_resends() const;
   // Returns whether the kernel has this bit of `flags2`.

@@ -127,3 +127,20 @@ TEST_CASE("channel: waiting requests keep out neither others nor what ends them"
   CHECK(asked.drain() == EINTR);
   CHECK(asked.read(0) == std::nullopt);
 }
+
+TEST_CASE("channel: a request during which three workers have died is refused") {
+  Asked asked;
+  auto die = [&] {
+    asked.channel_->settle_in_flight();
+    while (asked.drain()) continue;
+  };
+  REQUIRE(asked.read(kUser) == std::nullopt);  // a worker that dies now leaves it in the buffer
+  die();
+  die();
+  asked.last += kResendMark - 2;
+  CHECK(asked.read(kUser) == std::nullopt);
+  die();
+  asked.last -= 2;
+  CHECK(asked.read(kUser) == EIO);
+  CHECK(asked.read(kUser) == std::nullopt);  // another one, resent as well
+}
