@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -65,7 +67,8 @@ Result<void> FuseServer::create() {
   }
   auto stalled = [this](Ino directory) {
     if (!options_.refused) return;
-    options_.refused(tree_.path_of(directory),
+    const Caller own{::getuid(), ::getgid(), ::getpid()};
+    options_.refused(tree_.path_of(directory), own,
                      Error{ETIMEDOUT,
                            "a program holds this directory: others may not see what "
                            "has changed in it"});
