@@ -6,14 +6,31 @@
 #include <cerrno>
 #include <cstring>
 
+#include "rdma/nic/qp_table.h"
+#include "rdma/packet/packet.h"
+
 namespace rocefs {
 namespace {
 
-constexpr uint64_t kMaxDepth = 64;
+// Messages of a queue pair that may be in flight, however small its window.
+constexpr uint64_t kFewestDepth = 64;
+// As a program's queue pair may have.
+constexpr uint64_t kMostDepth = 16384;
+// As many of all queue pairs as if a device had all of them, with the fewest each.
+constexpr uint64_t kMostPosted = kFewestDepth * QpTable::kMaxQps;
+
+// Messages that fill the window. The path MTU is not agreed yet: the largest one has the fewest
+// packets.
+uint64_t depth_of(const FlowSpec& spec, FlowEnds ends) {
+  if (ends == FlowEnds::kTwoMounts) return kFewestDepth;
+  uint64_t packets = std::max<uint64_t>(1, (spec.size + kMaxMtu - 1) / kMaxMtu);
+  uint64_t full = (spec.window + packets - 1) / packets;
+  return std::clamp(full, kFewestDepth, std::min(kMostPosted / spec.qps, kMostDepth));
+}
 
 }  // namespace
 
-Result<FlowPlan> FlowPlan::of(const FlowSpec& spec, std::optional<uint64_t> file) {
+Result<FlowPlan> FlowPlan::of(const FlowSpec& spec, std::optional<uint64_t> file, FlowEnds ends) {
   FlowPlan plan;
   plan.op = spec.op;
   plan.qps = spec.qps;
@@ -22,7 +39,7 @@ Result<FlowPlan> FlowPlan::of(const FlowSpec& spec, std::optional<uint64_t> file
   plan.file = file;
   if (file) {
     plan.count = std::max<uint64_t>(1, (*file + spec.size - 1) / spec.size);
-    plan.depth = kMaxDepth;
+    plan.depth = depth_of(spec, ends);
     return plan;
   }
   uint64_t each = (std::max<uint64_t>(1, spec.size) + kGrhLen) * spec.qps;
@@ -31,7 +48,8 @@ Result<FlowPlan> FlowPlan::of(const FlowSpec& spec, std::optional<uint64_t> file
                   spec.size, kMaxFlowMemory);
   }
   uint64_t wanted = (plan.count + spec.qps - 1) / spec.qps;
-  plan.depth = std::clamp<uint64_t>(std::min(wanted, kMaxFlowMemory / 4 / each), 1, kMaxDepth);
+  plan.depth =
+      std::clamp<uint64_t>(std::min(wanted, kMaxFlowMemory / 4 / each), 1, depth_of(spec, ends));
   return plan;
 }
 

@@ -21,6 +21,9 @@ constexpr uint64_t mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// Between two mounts both ends must come to one plan, also where their versions differ.
+enum class FlowEnds : uint8_t { kOneMount, kTwoMounts };
+
 struct FlowPlan {
   // A message's place in a memory.
   struct Slot {
@@ -47,7 +50,8 @@ struct FlowPlan {
   std::optional<uint64_t> file;  // bytes of the file; each of its messages has its own place
 
   // EINVAL for a flow that needs more than kMaxFlowMemory.
-  static Result<FlowPlan> of(const FlowSpec& spec, std::optional<uint64_t> file);
+  static Result<FlowPlan> of(const FlowSpec& spec, std::optional<uint64_t> file,
+                             FlowEnds ends = FlowEnds::kOneMount);
 
   // Message m goes over pair m mod qps.
   uint64_t messages_of(uint32_t pair) const { return count / qps + (pair < count % qps ? 1 : 0); }

@@ -34,7 +34,7 @@ Result<void> check(const FlowShares::Share& taken, const FlowNeed& need,
 Result<FlowNeed> FlowShares::need_of(const FlowOffer& offer) {
   std::optional<uint64_t> file;
   if (offer.file) file = offer.end.bytes;
-  Result<FlowPlan> plan = FlowPlan::of(offer.spec, file);
+  Result<FlowPlan> plan = FlowPlan::of(offer.spec, file, FlowEnds::kTwoMounts);
   if (!plan) return plan.error();
   FlowNeed need{offer.spec.qps, 0};
   bool fills = offer.spec.op != FlowOp::kRead && offer.spec.verify;

@@ -31,7 +31,7 @@ Result<void> IncomingFlow::serve(EndpointInfo near, Ready ready) {
   if (near_.qps.size() != spec().qps) return Error{EINVAL, "another number of queue pairs"};
   draw_.emplace(parts());
   Result<void> made = end_.open(spec().from);
-  Result<FlowPlan> plan = FlowPlan::of(spec(), file_);
+  Result<FlowPlan> plan = FlowPlan::of(spec(), file_, FlowEnds::kTwoMounts);
   if (made && !plan) made = plan.error();
   if (plan) end_.set_plan(*plan);
   if (made) made = join(end_, spec(), path_, near_);

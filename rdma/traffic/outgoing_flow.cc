@@ -18,7 +18,7 @@ OutgoingFlow::~OutgoingFlow() {
 }
 
 Result<void> OutgoingFlow::set_plan(std::optional<uint64_t> file) {
-  Result<FlowPlan> plan = FlowPlan::of(spec(), file);
+  Result<FlowPlan> plan = FlowPlan::of(spec(), file, FlowEnds::kTwoMounts);
   if (!plan) return plan.error();
   end_.set_plan(*plan);
   return {};

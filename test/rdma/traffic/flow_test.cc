@@ -43,6 +43,24 @@ TEST_CASE("flow: a run without verification is the same run") {
   }
 }
 
+TEST_CASE("flow: messages of a packet fill the window") {
+  auto depth = [](const char* rest, FlowEnds ends = FlowEnds::kOneMount) {
+    Result<FlowPlan> plan =
+        FlowPlan::of(*parse_flow(fmt::format("f write a b {}", rest)), std::nullopt, ends);
+    REQUIRE(plan);
+    return plan->depth;
+  };
+  CHECK(depth("size=1024 count=20000 window=1024") == 1024);
+  CHECK(depth("size=1024 count=20000 window=10") == 64);
+  CHECK(depth("size=8192 count=20000 window=1024") == 512);
+  CHECK(depth("size=1M count=20000 window=1024") == 64);
+  CHECK(depth("size=1024 count=500 window=1024") == 500);
+  CHECK(depth("size=8 count=100000000 window=4194304") == 16384);
+  CHECK(depth("size=8 count=100000000 window=4194304 qps=16384") == 64);
+  CHECK(depth("size=1M count=20000 window=4194304") < 256);
+  CHECK(depth("size=1024 count=20000 window=1024", FlowEnds::kTwoMounts) == 64);
+}
+
 TEST_CASE("flow: unverified data is zero on the wire, with a valid ICRC") {
   World world;
   struct Sink final : CaptureSink {
