@@ -66,6 +66,38 @@ run timely
 holds "$(queue timely p99) * 9 < $(queue PFC_only p99)" "gradients see a queue before it is deep"
 holds "$(gbps timely) > 0.7 * $(gbps PFC_only)" "the flows end one after the other, the last one alone"
 
+test_case "DCTCP on CNPs: the share of marked packets is that of packets of any length"
+# For the first millisecond all are marked: the share stays 1, and halves the window, with 4096 octets each, too.
+cat >"$dir/marked.ini" <<INI
+[sim]
+until = 1ms
+[topology]
+kind = star
+hosts = 2
+rate = 10G
+[knobs]
+class/infiniband/h0/pcc/plugin_dir = $(realpath "$(dirname "$ROCEFS")/../examples")
+class/infiniband/h0/pcc/load = 1
+class/infiniband/h0/pcc/algo = dctcp
+class/infiniband/h0/pcc/state = start
+kernel/debug/rocefs/fabric/sw_0/ecn/enable = 1
+kernel/debug/rocefs/fabric/sw_0/ecn/kmin = 0
+kernel/debug/rocefs/fabric/sw_0/ecn/kmax = 0
+class/net/*/ecn/roce_np/min_time_between_cnps = 0
+kernel/debug/rocefs/links/sw_0-h1/rate = 1G
+[flows]
+a = write h0 h1 size=1M count=100
+[sample]
+interval = 100us
+w = kernel/debug/rocefs/traffic/a/window
+[variant small]
+[variant MTU]
+class/infiniband/h0/pcc/params/packet = 4096
+INI
+"$ROCEFS" sim "$dir/marked.ini" --out "$dir/marked" >"$dir/marked.txt" 2>&1 || fail "$(cat "$dir/marked.txt")"
+windows() { awk -F, -v variant="$1" '$1 == variant {print $3}' "$dir/marked/series.csv" | head -n 10 | xargs; }
+expect "$(windows MTU)" "$(windows small)" "the windows"
+
 test_case "DCTCP on CNPs: the queue stays at the threshold of marks, and the link is full"
 # Alizadeh et al., section 3.3: the queue is at most K + N packets; a packet has 1,100 octets.
 run dctcp

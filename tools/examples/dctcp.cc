@@ -14,12 +14,12 @@ namespace {
 
 struct Dctcp {
   double g;             // weight of the newest share
-  unsigned int packet;  // octets
+  unsigned int packet;  // octets that a window of data without a mark adds
   unsigned int min_window, max_window;
   // State of the queue pair.
   double alpha;  // smoothed share of marked packets
   double window;
-  unsigned long long acked;    // octets since the last update
+  unsigned long long acked;    // packets since the last update, of any length
   unsigned long long marked;   // CNPs since then
   unsigned long long ends_at;  // acknowledged octets at which this window of data ends
 };
@@ -55,7 +55,7 @@ void destroy(void* block) {
 
 // A window of data is acknowledged: about a round trip.
 void on_window(Dctcp& dctcp) {
-  double packets = std::max(static_cast<double>(dctcp.acked) / dctcp.packet, 1.0);
+  double packets = std::max(static_cast<double>(dctcp.acked), 1.0);
   double share = std::min(static_cast<double>(dctcp.marked) / packets, 1.0);
   dctcp.alpha = (1 - dctcp.g) * dctcp.alpha + dctcp.g * share;
   if (dctcp.marked > 0) {
@@ -72,7 +72,7 @@ mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
   dctcp.marked += context->cnp_delta;
   rocefs_pcc_event_t event;
   while (rocefs_pcc_event_next(&event)) {
-    dctcp.acked += event.bytes;
+    if (event.bytes > 0) ++dctcp.acked;  // the receiver acknowledges each packet
     if (event.acked_bytes < dctcp.ends_at) continue;
     on_window(dctcp);
     dctcp.ends_at = event.sent_bytes;
