@@ -65,19 +65,26 @@ Result<void> Flow::connect(uint32_t pair) {
   return done ? near_.bring_up(pair, far_.qp(pair)) : done;
 }
 
+Result<void> check_flow_ports(const FlowSpec& spec, const Port& from, const Port& to) {
+  if (spec.gid >= gids_of(from.spec()).size() || spec.gid >= gids_of(to.spec()).size()) {
+    return errorf(EINVAL, "gid={} is empty at an end", spec.gid);
+  }
+  uint32_t most = std::min(from.mtu(), to.mtu());
+  if (spec.mtu > most) return errorf(EINVAL, "mtu={}: the ports have {}", spec.mtu, most);
+  uint32_t mtu = spec.mtu ? spec.mtu : most;
+  if (spec.op == FlowOp::kUd && spec.size > mtu) {
+    return errorf(EINVAL, "size={}: a datagram holds at most the MTU, {} bytes", spec.size, mtu);
+  }
+  return {};
+}
+
 // The path between both ends, and its MTU.
 Result<void> Flow::agree() {
   std::vector<Ip> near_gids = gids_of(near_.port().spec());
   std::vector<Ip> far_gids = gids_of(far_.port().spec());
-  if (spec().gid >= near_gids.size() || spec().gid >= far_gids.size()) {
-    return errorf(EINVAL, "gid={} is empty at an end", spec().gid);
-  }
-  uint32_t most = std::min(near_.port().mtu(), far_.port().mtu());
-  uint32_t mtu = spec().mtu ? spec().mtu : most;
-  if (spec().op == FlowOp::kUd && spec().size > std::min(mtu, most)) {
-    return errorf(EINVAL, "size={}: a datagram holds at most the MTU, {} bytes", spec().size,
-                  std::min(mtu, most));
-  }
+  Result<void> fits = check_flow_ports(spec(), near_.port(), far_.port());
+  if (!fits) return fits;
+  uint32_t mtu = spec().mtu ? spec().mtu : std::min(near_.port().mtu(), far_.port().mtu());
   AddressVector there, back;
   there.local = back.remote = near_gids[spec().gid];
   there.remote = back.local = far_gids[spec().gid];

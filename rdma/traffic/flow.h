@@ -10,6 +10,10 @@
 
 namespace rocefs {
 
+// Checks what a flow wants of the ports of its ends: its MTU, its GID, the size of a datagram.
+// EINVAL with the reason.
+Result<void> check_flow_ports(const FlowSpec& spec, const Port& from, const Port& to);
+
 // Core thread.
 class Flow final : public ActiveFlow {
  public:

@@ -118,6 +118,7 @@ refused "11: [load web]: rounds= does not go with pattern=poisson" "s/flows = 20
 refused "16: [load ring]: senders=9: 3 hosts can send to one" "s/ring-allreduce/incast/; s/rounds = 2/senders = 9/"
 refused "11: mtu=1000: 256, 512, 1024, 2048 or 4096 is wanted" "s/flows = 200/mtu = 1000/"
 refused "21: one: mtu=1000: 256, 512, 1024, 2048 or 4096 is wanted" "s/count=10/mtu=1000/"
+refused "11: [load web]: h0: gid=7 is empty at an end" "s/flows = 200/gid = 7\nflows = 200/"
 refused "18: pattern: 'tracce': poisson, incast" "s/pattern = trace/pattern = tracce/"
 refused "13: unknown key ring in [load]" "s/pattern = ring-allreduce/ring = yes/"
 refused "17: web exists already" "s/load traced/load web/"

@@ -62,6 +62,14 @@ std::optional<LoadRun::Refusal> LoadRun::make(const Scenario::Variant* variant, 
       return Refusal{line_of(section, variant, key),
                      fmt::format("[load {}]: {}", spec.name, made.error().reason)};
     }
+    for (const std::string& host : made->hosts) {
+      const Port& port = *fabric_.port(host);
+      if (Result<void> fits = check_flow_ports(spec.flow, port, port); !fits) {
+        const std::string& why = fits.error().reason;
+        return Refusal{line_of(section, variant, why.starts_with("mtu") ? "mtu" : "gid"),
+                       fmt::format("[load {}]: {}: {}", spec.name, host, why)};
+      }
+    }
     loads.push_back(std::move(*made));
   }
   return std::nullopt;

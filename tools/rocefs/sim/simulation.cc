@@ -169,6 +169,9 @@ Result<void> Simulation::add_flow(const Scenario::Line& line) {
     if (!instance_->fabric().port(port)) return errorf(EINVAL, "no device {}", port);
   }
   flow.spec = *spec;
+  Fabric& fabric = instance_->fabric();
+  Result<void> fits = check_flow_ports(*spec, *fabric.port(spec->from), *fabric.port(spec->to));
+  if (!fits) return fits;
   Result<double> ideal = ideal_->fct_ns(*spec);
   if (!ideal) return ideal.error();
   flow.ideal_ns = *ideal;
