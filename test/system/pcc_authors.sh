@@ -91,6 +91,13 @@ ctl algo unload mb_0 steer
 expect "Invalid argument" "$(store start "$pcc/state")" "a start of nothing"
 expect "aimd dcqcn rttvegas good" "$(cat "$pcc/algos")" "algorithms"
 
+test_case "no project begins with the name of an algorithm that the card has"
+for built_in in aimd dcqcn rttvegas; do
+  expect "1 mango-ctl: error: $built_in: the card has an algorithm of that name already" \
+    "$(cd "$dir" && outcome_of "$mango_ctl" rdma pcc new "$built_in")" "$built_in"
+  [ ! -e "$dir/$built_in" ] || fail "a directory $built_in"
+done
+
 test_case "an address sanitizer's report is in dmesg"
 unmounted
 asan=$("${CXX:-c++}" -print-file-name=libasan.so)

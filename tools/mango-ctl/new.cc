@@ -2,9 +2,11 @@
 // and what tests it.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "core/base/text.h"
@@ -225,6 +227,9 @@ bool names_an_algorithm(const std::string& name) {
   return allowed && !name.empty() && name.size() <= kMaxName && name != "none";
 }
 
+// Built-in algorithms: the card takes no plugin of such a name.
+constexpr std::string_view kBuiltIn[] = {"aimd", "dcqcn", "rttvegas"};
+
 struct NewOptions {
   std::string name;
 };
@@ -232,6 +237,9 @@ struct NewOptions {
 Result<void> make(Session& session, const std::string& name) {
   if (!names_an_algorithm(name)) {
     return errorf(EINVAL, "'{}': 1 to 31 of a-z, 0-9 and _ are wanted, and not none", name);
+  }
+  if (std::find(std::begin(kBuiltIn), std::end(kBuiltIn), name) != std::end(kBuiltIn)) {
+    return errorf(EINVAL, "{}: the card has an algorithm of that name already", name);
   }
   std::error_code failed;
   const std::string here = std::filesystem::absolute(name, failed).string();
