@@ -1,6 +1,9 @@
 #include "tools/rocefs/sim/equal_ways.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
+#include <utility>
 
 #include "rdma/nic/device.h"
 
@@ -9,7 +12,8 @@ namespace rocefs {
 EqualWays::EqualWays(Fabric& fabric)
     : out_(fabric.switches().size()),
       in_(fabric.switches().size()),
-      distances_(fabric.switches().size()) {
+      distances_(fabric.switches().size()),
+      seen_(fabric.switches().size()) {
   auto switch_at_end = [&](const Link& link) {
     const Switch* there = fabric.find_switch(fabric.far_end(link));
     return there ? there->number() : kNoSwitch;
@@ -27,16 +31,19 @@ EqualWays::EqualWays(Fabric& fabric)
   }
 }
 
-Hop EqualWays::hop_of(std::vector<const Cable*> cables, uint64_t paths) {
-  std::sort(cables.begin(), cables.end(),
-            [](const Cable* a, const Cable* b) { return a->rate_bps > b->rate_bps; });
-  Hop hop{cables.front()->rate_bps, 0, kNever};
-  for (const Cable* cable : cables) {
-    if (paths > 0) hop.total_bps += cable->rate_bps;
-    if (paths > 0) --paths;
-    hop.delay_ns = std::min(hop.delay_ns, cable->delay_ns);
-  }
-  return hop;
+void EqualWays::Layer::add(const Cable& cable) {
+  hop_.rate_bps = std::max(hop_.rate_bps, cable.rate_bps);
+  hop_.delay_ns = std::min(hop_.delay_ns, cable.delay_ns);
+  if (paths_ > 1) rates_.push_back(cable.rate_bps);
+}
+
+Hop EqualWays::Layer::hop() {
+  hop_.total_bps = hop_.rate_bps;
+  if (paths_ == 1) return hop_;
+  const auto taken = rates_.begin() + static_cast<ptrdiff_t>(std::min(paths_, rates_.size()));
+  std::partial_sort(rates_.begin(), taken, rates_.end(), std::greater<>());
+  hop_.total_bps = std::accumulate(rates_.begin(), taken, uint64_t{0});
+  return hop_;
 }
 
 // Links from each switch to that one; kNoSwitch without a way.
@@ -65,17 +72,17 @@ const Way& EqualWays::trunks(uint32_t first, uint32_t last, uint64_t paths) {
   const std::vector<uint32_t>& distances = distances_to(last);
   std::vector<uint32_t> at{first}, next;
   for (uint32_t left = distances[first]; left != kNoSwitch && left > 0; --left) {
-    std::vector<const Cable*> cables;
+    Layer layer(paths);
+    ++layers_;
     for (uint32_t one : at) {
       for (uint32_t link : out_[one]) {
-        if (distances[cables_[link].to] != left - 1) continue;
-        cables.push_back(&cables_[link]);
-        next.push_back(cables_[link].to);
+        const uint32_t to = cables_[link].to;
+        if (distances[to] != left - 1) continue;
+        layer.add(cables_[link]);
+        if (std::exchange(seen_[to], layers_) != layers_) next.push_back(to);
       }
     }
-    way.push_back(hop_of(std::move(cables), paths));
-    std::sort(next.begin(), next.end());
-    next.erase(std::unique(next.begin(), next.end()), next.end());
+    way.push_back(layer.hop());
     at = std::exchange(next, {});
   }
   return way;
@@ -84,7 +91,11 @@ const Way& EqualWays::trunks(uint32_t first, uint32_t last, uint64_t paths) {
 Way EqualWays::between(const Port& from, const Port& to, uint64_t paths) {
   if (!from.cabled() || !to.cabled()) return {};
   const uint32_t first = from.egress().id(), last = to.egress().id() ^ 1;
-  auto hop = [&](uint32_t link) { return hop_of({&cables_[link]}, 1); };
+  auto hop = [&](uint32_t link) {
+    Layer layer(1);
+    layer.add(cables_[link]);
+    return layer.hop();
+  };
   if (first == last) return {hop(first)};
   const uint32_t near = cables_[first].to, far = cables_[last].from;
   if (near == kNoSwitch || far == kNoSwitch) return {};

@@ -31,7 +31,18 @@ class EqualWays {
     uint64_t rate_bps = 0;
     TimeNs delay_ns = 0;
   };
-  static Hop hop_of(std::vector<const Cable*> cables, uint64_t paths);
+  // Links among which switches choose: a hop with the fastest ones, as many as there are paths.
+  class Layer {
+   public:
+    explicit Layer(uint64_t paths) : paths_(paths) {}
+    void add(const Cable& cable);
+    Hop hop();
+
+   private:
+    const uint64_t paths_;
+    Hop hop_{0, 0, kNever};
+    std::vector<uint64_t> rates_;  // of several paths
+  };
   const std::vector<uint32_t>& distances_to(uint32_t last);
   const Way& trunks(uint32_t first, uint32_t last, uint64_t paths);
 
@@ -39,6 +50,8 @@ class EqualWays {
   std::vector<std::vector<uint32_t>> out_, in_;   // by switch: links to and from other switches
   std::vector<std::vector<uint32_t>> distances_;  // by switch; empty: not searched yet
   std::map<std::tuple<uint32_t, uint32_t, uint64_t>, Way> trunks_;
+  std::vector<uint64_t> seen_;  // by switch: the latest layer behind which it was
+  uint64_t layers_ = 0;         // looked at
 };
 
 }  // namespace rocefs
