@@ -56,8 +56,8 @@ Fd open_dead(const std::string& path) {
   return dead ? std::move(top) : Fd();
 }
 
-// Takes the lock between instances, held until the descriptor is closed; nothing on a time-out, as
-// when a stranger holds it: everybody who may mount may open /dev/fuse.
+// Takes the lock between instances, held until the descriptor is closed; nothing on a time-out.
+// Everybody who may mount may open /dev/fuse.
 Fd take_turn() {
   constexpr int kTries = 100, kBetweenMs = 10;
   Fd device(::open("/dev/fuse", O_RDONLY | O_CLOEXEC));
@@ -105,9 +105,8 @@ bool unmount_dead(const std::string& path) {
   if (::umount2(fmt::format("/proc/self/fd/{}", top.get()).c_str(), MNT_DETACH) == 0) return true;
   if (errno != EPERM) return false;
   // Lock: fusermount3 knows only paths, so one instance at a time checks and detaches.
-  // A stranger that keeps the lock must not keep others from their mounts.
   Fd turn = take_turn();
-  return open_dead(path) && run_fusermount(path);
+  return turn && open_dead(path) && run_fusermount(path);
 }
 
 Result<std::string> check_mount_point(const std::string& path) {
