@@ -92,7 +92,8 @@ expect "Invalid argument" "$(store start "$pcc/state")" "a start of nothing"
 expect "aimd dcqcn rttvegas good" "$(cat "$pcc/algos")" "algorithms"
 
 test_case "no project begins with the name of an algorithm that the card has"
-for built_in in aimd dcqcn rttvegas; do
+for built_in in $(cat "$pcc/algos"); do
+  [ "$built_in" != good ] || continue  # loaded above
   expect "1 mango-ctl: error: $built_in: the card has an algorithm of that name already" \
     "$(cd "$dir" && outcome_of "$mango_ctl" rdma pcc new "$built_in")" "$built_in"
   [ ! -e "$dir/$built_in" ] || fail "a directory $built_in"

@@ -28,7 +28,8 @@ TimeNs longest_step(size_t devices) {
   return std::max(step, 10 * kMicrosecond);
 }
 
-// Steps in one when no flow is left and only the end of the run is awaited.
+// Steps in one when no flow is left and only the end of the run is awaited: a signal waits for at
+// most 0.1 s of time in which little happens.
 constexpr TimeNs kIdleSteps = 100;
 
 std::string below_debug(std::string_view path) {
