@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/prefetch.h"
 #include "rdma/packet/datagram.h"
 #include "rdma/packet/ethernet_frame.h"
 #include "rdma/packet/traffic_class.h"
@@ -227,6 +228,39 @@ void Port::forget(Qp& qp) {
     remove(acknowledges_, qp, qp.priority(), &Qp::Links::next_acknowledge);
   qp.links().in_data = qp.links().in_acknowledges = false;
   if (!ready()) note_wait(false, host_.scheduler().now());
+}
+
+void Port::prefetch(int step) const {
+  auto first_of = [](const QpFifos& fifos) -> const Qp* {
+    return fifos.ready ? fifos.first[static_cast<size_t>(std::countr_zero(fifos.ready))] : nullptr;
+  };
+  if (step == 1) {
+    for (const void* part :
+         {static_cast<const void*>(&acknowledges_), static_cast<const void*>(&data_),
+          static_cast<const void*>(&counters_)}) {
+      prefetch_two_lines(part);
+    }
+  } else if (step == 2) {
+    if (const Qp* qp = first_of(acknowledges_)) return qp->prefetch_responder();
+    if (const Qp* qp = first_of(data_)) qp->prefetch_requester();
+  }
+}
+
+void Port::prefetch(const Packet& packet, int step) const {
+  if (packet.ethernet) return;
+  const wire::Transport headers = packet.transport();
+  const Payload& payload = packet.payload;
+  if (step == 1) {
+    host_.qps().prefetch(headers.dest_qpn());
+    prefetch_two_lines(&counters_);
+    prefetch_end(packet);
+    if (payload.kind == Payload::Kind::kLocal) __builtin_prefetch(payload.table);
+  } else if (step == 2) {
+    if (payload.kind == Payload::Kind::kLocal) payload.table->prefetch(payload.index);
+    if (const Qp* qp = host_.qps().find(headers.dest_qpn())) {
+      headers.info().response ? qp->prefetch_requester() : qp->prefetch_responder();
+    }
+  }
 }
 
 void Port::receive(Packet* arriving, TimeNs now) {

@@ -95,6 +95,8 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
            (acknowledges_.ready | data_.ready | waiting_frames()) != 0;
   }
   void receive(Packet* packet, TimeNs now) override;
+  void prefetch(const Packet& packet, int step) const override;
+  void prefetch(int step) const override;
   // Takes octets from outside, from the IP header to the ICRC, valid or not.
   void receive_bytes(std::span<const uint8_t> bytes, TimeNs now);
 
