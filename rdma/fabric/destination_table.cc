@@ -26,6 +26,7 @@ void DestinationTable::set(const Key& key, const Destination& at) {
   Slot& slot = slot_of(key);
   taken_ += !slot.taken;
   slot = {key, at, true};
+  ++version_;
 }
 
 }  // namespace rocefs

@@ -14,16 +14,12 @@
 
 namespace rocefs {
 
-struct Destination {
-  uint32_t hub = 0;   // number of the switch in its fabric
-  uint16_t port = 0;  // of that switch
-};
-
 class DestinationTable {
  public:
   DestinationTable() : slots_(16) {}
 
-  // Sets where `address` is, in place of an earlier entry. Not on the packet path.
+  // Sets where `address` is, in place of an earlier entry. Not on the packet path. The version of
+  // `at` does not count.
   void set(const Ip& address, const Destination& at) { set(key_of(address), at); }
   void set(const Mac& address, const Destination& at) { set(key_of(address.data()), at); }
   // Gives `address` the place of `mac`, if that has one. Takes constant time, but for the growth of
@@ -33,10 +29,18 @@ class DestinationTable {
   void prefetch(const Packet& packet) const {
     __builtin_prefetch(&slots_[place_of(key_of(packet))]);
   }
-  // The packet's destination; null for an unknown one.
+  // The packet's destination, kept in it until the table changes; null for an unknown one.
   const Destination* find(const Packet& packet) const {
-    return find(packet.ethernet ? key_of(packet.frame->ethernet.data()) : key_of(packet));
+    if (!found(packet)) {
+      const Destination* at =
+          find(packet.ethernet ? key_of(packet.frame->ethernet.data()) : key_of(packet));
+      if (!at) return nullptr;
+      packet.destination = {at->hub, at->port, version_};
+    }
+    return &packet.destination;
   }
+  // Whether find() need not search.
+  bool found(const Packet& packet) const { return packet.destination.version == version_; }
 
  private:
   struct Key {
@@ -65,6 +69,7 @@ class DestinationTable {
 
   std::vector<Slot> slots_;  // open addressing; a power of two, at most half full
   size_t taken_ = 0;
+  uint32_t version_ = 1;
 };
 
 inline size_t DestinationTable::place_of(const Key& key) const {

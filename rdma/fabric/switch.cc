@@ -35,12 +35,13 @@ std::string ranges_text(const std::vector<size_t>& numbers) {
 }  // namespace
 
 Switch::Switch(std::string name, uint32_t number, const DestinationTable& destinations,
-               uint64_t seed, Counter& unroutable)
+               uint64_t seed, Counter& unroutable, size_t cables)
     : name_(std::move(name)),
       number_(number),
       destinations_(destinations),
       seed_(seed),
       unroutable_(unroutable),
+      units_(std::make_unique<PortUnit[]>(cables)),
       routes_(Rng(seed, "ecmp " + name_).next()),
       marker_(marker_rng(seed, name_)) {
   marker_.set(settings_.ecn);
@@ -48,21 +49,21 @@ Switch::Switch(std::string name, uint32_t number, const DestinationTable& destin
 }
 
 void Switch::reset() {
-  for (auto& port : ports_) {
-    for (EgressQueue& queue : port->queues) {
+  for (PortUnit& port : ports()) {
+    for (EgressQueue& queue : port.queues) {
       queue.fifo.clear();
       queue.bytes.set(0);
       queue.packets.set(0);
       queue.peak.set(0);
     }
-    for (IngressCount& count : port->ingress) count.bytes = 0;
-    port->waiting = 0;
-    port->first = nullptr;
-    port->turn.reset();
-    port->queued_bytes = 0;
-    port->ingress_bytes.set(0);
-    port->ingress_peak.set(0);
-    forget_pauses(*port);
+    for (IngressCount& count : port.ingress) count.bytes = 0;
+    port.waiting = 0;
+    port.first = nullptr;
+    port.turn.reset();
+    port.queued_bytes = 0;
+    port.ingress_bytes.set(0);
+    port.ingress_peak.set(0);
+    forget_pauses(port);
   }
   used_.set(0);
   peak_.set(0);
@@ -70,13 +71,11 @@ void Switch::reset() {
 }
 
 LinkSink& Switch::add_port(Link& in, Link& out) {
-  auto port = std::make_unique<PortUnit>();
-  PortUnit* unit = port.get();
+  PortUnit* unit = &units_[count_];
   unit->owner = this;
-  unit->index = static_cast<uint16_t>(ports_.size());
+  unit->index = static_cast<uint16_t>(count_++);
   unit->in = &in;
   unit->out = &out;
-  ports_.push_back(std::move(port));
   outs_.push_back(&out);
   for (Link* link : {&in, &out}) {
     link->add_parameter_listener([this] { make_plan(); });
@@ -88,10 +87,9 @@ LinkSink& Switch::add_port(Link& in, Link& out) {
 }
 
 Switch::PortUnit& Switch::unit_of(const Link& out) const {
-  auto it = std::find_if(ports_.begin(), ports_.end(),
-                         [&](const auto& port) { return port->out == &out; });
-  assert(it != ports_.end());
-  return **it;
+  auto it = std::ranges::find_if(ports(), [&](const PortUnit& port) { return port.out == &out; });
+  assert(it != ports().end());
+  return *it;
 }
 
 LinkSource& Switch::source(const Link& out) {
@@ -143,14 +141,14 @@ std::optional<size_t> Switch::route(const Packet& packet) const {
 
 void Switch::flood(PortUnit& from, const Packet& packet, TimeNs now) {
   for (uint16_t port : flood_) {
-    if (port != from.index) enqueue(&from, *ports_[port], copy_of(packet), now);
+    if (port != from.index) enqueue(&from, units_[port], copy_of(packet), now);
   }
 }
 
 void Switch::forward_frame(PortUnit& from, PacketPtr&& frame, TimeNs now) {
   std::span<const uint16_t> hops = way_to(*frame);
   if (hops.empty() || is_group_frame(*frame)) return flood(from, *frame, now);
-  PortUnit& to = *ports_[next_hop(*frame, hops)];
+  PortUnit& to = units_[next_hop(*frame, hops)];
   if (to.index != from.index) enqueue(&from, to, std::move(frame), now);
 }
 
@@ -159,13 +157,13 @@ void Switch::forward(PortUnit& from, PacketPtr&& packet, TimeNs now) {
   if (is_multicast(*packet)) return flood(from, *packet, now);
   std::span<const uint16_t> hops = hops_of(*packet);
   if (hops.empty()) return unroutable_.add_shared();
-  PortUnit& to = *ports_[next_hop(*packet, hops)];
+  PortUnit& to = units_[next_hop(*packet, hops)];
   enqueue(&from, to, std::move(packet), now);
 }
 
 bool Switch::send(PacketPtr&& packet, TimeNs now) {
   std::optional<size_t> egress = route(*packet);
-  if (egress) return enqueue(nullptr, *ports_[*egress], std::move(packet), now);
+  if (egress) return enqueue(nullptr, units_[*egress], std::move(packet), now);
   unroutable_.add_shared();
   return false;
 }
@@ -245,7 +243,7 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
   if (marker_.at_dequeue()) mark(from, priority, *packet);
   if (packet->option_len > 0 && settings_.telemetry) stamp(from, queue, *packet, now);
   if (packet->ingress == kNoIngress) return packet;
-  PortUnit& ingress = *ports_[packet->ingress];
+  PortUnit& ingress = units_[packet->ingress];
   IngressCount& count = ingress.ingress[priority];
   ingress.ingress_bytes.set(ingress.ingress_bytes.get() - length);
   count.bytes -= length;
@@ -258,37 +256,40 @@ void Switch::prefetch_pull(const PortUnit& from, int step) const {
     if (from.first) rocefs::prefetch(*from.first);
     if (from.waiting) __builtin_prefetch(&from.queues[std::countr_zero(from.waiting)], 1);
   } else if (step == 2 && from.first && from.first->ingress != kNoIngress) {
-    const PortUnit& ingress = *ports_[from.first->ingress];
+    const PortUnit& ingress = units_[from.first->ingress];
     __builtin_prefetch(&ingress, 1);
     __builtin_prefetch(&ingress.ingress[priority_of(*from.first)], 1);
   }
 }
 
-// Follows the packet's way, a miss at each step.
+// Follows the packet's way, a miss at each step. A packet's first switch must look up where it
+// goes.
 void Switch::prefetch_receive(const PortUnit& from, const Packet& packet, int step) const {
-  if (packet.ethernet || is_multicast(packet)) return;
+  const bool found = destinations_.found(packet);
+  if (!found && (packet.ethernet || is_multicast(packet))) return;
   if (step == 1) {
-    destinations_.prefetch(packet);
     __builtin_prefetch(&from.ingress[priority_of(packet)], 1);
+    return found ? routes_.prefetch(packet.destination.hub) : destinations_.prefetch(packet);
+  }
+  if (step == 2 && !found) {
+    if (const Destination* to = destinations_.find(packet)) routes_.prefetch(to->hub);
     return;
   }
-  const Destination* to = destinations_.find(packet);
-  if (!to) return;
-  if (step == 2) return routes_.prefetch(to->hub);
+  const bool first_switch = packet.ingress == kNoIngress;
+  if (step == 3 && !first_switch) return;
   std::span<const uint16_t> hops = way_to(packet);
   if (hops.empty()) return;
   size_t hop = hops[0];
   if (hops.size() > 1) hop = hops[RouteTable::choose(routes_.flow_hash(packet), hops.size())];
-  const PortUnit& egress = *ports_[hop];
   outs_[hop]->prefetch();
-  prefetch_two_lines(&egress);
-  __builtin_prefetch(&egress.queues[priority_of(packet)], 1);
+  prefetch_two_lines(&units_[hop]);
+  __builtin_prefetch(&units_[hop].queues[priority_of(packet)], 1);
 }
 
 void Switch::measure_queues(QueueTimes& into, TimeNs now) {
   queue_times_ = &into;
-  for (const auto& port : ports_) {
-    for (EgressQueue& queue : port->queues) queue.since = now;
+  for (PortUnit& port : ports()) {
+    for (EgressQueue& queue : port.queues) queue.since = now;
   }
 }
 
@@ -305,8 +306,8 @@ void Switch::note_length(EgressQueue& queue, TimeNs now) {
 
 void Switch::note_queues(TimeNs now) {
   if (!queue_times_) return;
-  for (const auto& port : ports_) {
-    for (EgressQueue& queue : port->queues) {
+  for (PortUnit& port : ports()) {
+    for (EgressQueue& queue : port.queues) {
       if (queue.times) note_length(queue, now);
     }
   }
@@ -353,38 +354,38 @@ void Switch::forget_pauses(PortUnit& port) {
 // The configured headroom, or what the link needs, limited by the buffer.
 uint64_t Switch::headroom_for(const SwitchSettings& settings, uint64_t needed) const {
   if (settings.pfc.headroom) return settings.pfc.headroom;
-  return std::min(needed, settings.buffer / (kPriorities * ports_.size()) / 2);
+  return std::min(needed, settings.buffer / (kPriorities * count_) / 2);
 }
 
 void Switch::make_plan() {
   uint64_t reserved = 0;
-  for (auto& port : ports_) {
-    port->ingress_limit = port->in->parameters().ingress_buffer_bytes;
-    port->queued_limit = port->out->parameters().buffer_bytes;
-    port->headroom_needed = headroom_of(port->in->parameters(), port->out->parameters(),
-                                        settings_.telemetry ? wire::kMaxOptionsLen : 0);
-    port->headroom = headroom_for(settings_, port->headroom_needed);
-    reserved += kPriorities * port->headroom;
+  for (PortUnit& port : ports()) {
+    port.ingress_limit = port.in->parameters().ingress_buffer_bytes;
+    port.queued_limit = port.out->parameters().buffer_bytes;
+    port.headroom_needed = headroom_of(port.in->parameters(), port.out->parameters(),
+                                       settings_.telemetry ? wire::kMaxOptionsLen : 0);
+    port.headroom = headroom_for(settings_, port.headroom_needed);
+    reserved += kPriorities * port.headroom;
   }
   note_headroom();
-  plan_ = BufferPlan(settings_, ports_.size(), reserved);
+  plan_ = BufferPlan(settings_, count_, reserved);
 }
 
 void Switch::set_warning(std::function<void(const std::string&)> warn) {
   warn_ = std::move(warn);
-  for (auto& port : ports_) port->headroom_short = false;
+  for (PortUnit& port : ports()) port.headroom_short = false;
   note_headroom();
 }
 
 // Reports ports that have come short of headroom, those with the same figures in one line.
 void Switch::note_headroom() {
   std::map<std::pair<uint64_t, uint64_t>, std::vector<size_t>> news;
-  for (auto& port : ports_) {
-    bool is_short = settings_.pfc.enable && port->headroom < port->headroom_needed;
-    if (is_short && !port->headroom_short) {
-      news[{port->headroom, port->headroom_needed}].push_back(port->index + 1);
+  for (PortUnit& port : ports()) {
+    bool is_short = settings_.pfc.enable && port.headroom < port.headroom_needed;
+    if (is_short && !port.headroom_short) {
+      news[{port.headroom, port.headroom_needed}].push_back(port.index + 1);
     }
-    port->headroom_short = is_short;
+    port.headroom_short = is_short;
   }
   if (!warn_) return;
   for (const auto& [figures, numbers] : news) {
@@ -402,11 +403,11 @@ void Switch::note_headroom() {
 Result<void> Switch::check(std::span<const KnobValue> proposed) const {
   SwitchSettings settings = SwitchSettings::of(proposed);
   uint64_t reserved = 0;
-  for (const auto& port : ports_) {
-    uint64_t needed = std::min(port->headroom_needed, port->headroom_built);
+  for (const PortUnit& port : ports()) {
+    uint64_t needed = std::min(port.headroom_needed, port.headroom_built);
     reserved += kPriorities * headroom_for(settings, needed);
   }
-  return check_settings(settings, ports_.size(), reserved);
+  return check_settings(settings, count_, reserved);
 }
 
 void Switch::apply(std::span<const KnobValue> values) {
@@ -414,11 +415,11 @@ void Switch::apply(std::span<const KnobValue> values) {
   uint64_t bound_before = plan_.ecn_bound();
   marker_.set(settings_.ecn);
   make_plan();
-  for (auto& port : ports_) {
+  for (PortUnit& port : ports()) {
     for (size_t priority = 0; priority < kPriorities; ++priority) {
-      const IngressCount& count = port->ingress[priority];
+      const IngressCount& count = port.ingress[priority];
       bool ends = !plan_.pfc || plan_.resumes(count.bytes, used_.get());
-      if (count.pausing && ends) resume(*port, priority);
+      if (count.pausing && ends) resume(port, priority);
     }
   }
   bool news = settings_.ecn.kmin != before.ecn.kmin || plan_.ecn_bound() != bound_before ||

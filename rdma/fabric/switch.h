@@ -28,9 +28,6 @@
 
 namespace rocefs {
 
-// Ingress of packets that the switch itself sends.
-inline constexpr uint16_t kNoIngress = 0xffff;
-
 // Called for each queued packet. Ports are counted from 0.
 class SwitchObserver {
  public:
@@ -42,9 +39,9 @@ class SwitchObserver {
 class Switch final : public KnobOwner {
  public:
   // `number`: among the switches of its fabric, whose `destinations` outlive it. `unroutable`
-  // counts packets without a route.
+  // counts packets without a route. `cables`: how many ports will be added.
   Switch(std::string name, uint32_t number, const DestinationTable& destinations, uint64_t seed,
-         Counter& unroutable);
+         Counter& unroutable, size_t cables);
 
   const std::string& name() const { return name_; }
   uint32_t number() const { return number_; }
@@ -67,12 +64,12 @@ class Switch final : public KnobOwner {
   // Drops all packets and pauses, restarts random numbers. Links have been reset.
   void reset();
 
-  size_t port_count() const { return ports_.size(); }
-  SwitchPort& port(size_t index) { return *ports_[index]; }
-  const SwitchPort& port(size_t index) const { return *ports_[index]; }
+  size_t port_count() const { return count_; }
+  SwitchPort& port(size_t index) { return units_[index]; }
+  const SwitchPort& port(size_t index) const { return units_[index]; }
   // Octets queued at an egress port.
   uint64_t queued(size_t port, size_t priority) const {
-    return ports_[port]->queues[priority].bytes.get();
+    return units_[port].queues[priority].bytes.get();
   }
   // The egress port of the packet at present; empty without a route.
   std::optional<size_t> route(const Packet& packet) const;
@@ -113,6 +110,7 @@ class Switch final : public KnobOwner {
     }
   };
 
+  std::span<PortUnit> ports() const { return {units_.get(), count_}; }
   PortUnit& unit_of(const Link& out) const;
   std::vector<uint16_t> ports_of(std::span<const Link* const> links) const;
   std::span<const uint16_t> way_to(const Packet& packet) const;
@@ -148,7 +146,9 @@ class Switch final : public KnobOwner {
   const DestinationTable& destinations_;
   const uint64_t seed_;
   Counter& unroutable_;
-  std::vector<std::unique_ptr<PortUnit>> ports_;
+  // Side by side: the address of a port is computed, where a pointer to it would cost a miss.
+  const std::unique_ptr<PortUnit[]> units_;
+  size_t count_ = 0;         // ports that were added
   std::vector<Link*> outs_;  // of each port
   RouteTable routes_;
   std::vector<uint16_t> default_hops_;

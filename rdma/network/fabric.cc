@@ -28,10 +28,15 @@ void Fabric::build(const Topology& topology) {
     devices_.push_back(std::make_unique<Device>(part_of(spec.name), spec));
     device_names_.add(*devices_.back());
   }
+  std::unordered_map<std::string, size_t> cables;
+  for (const LinkSpec& spec : topology.links) {
+    ++cables[spec.a];
+    ++cables[spec.b];
+  }
   for (const SwitchSpec& spec : topology.switches) {
     auto number = static_cast<uint32_t>(switches_.size());
-    switches_.push_back(
-        std::make_unique<Switch>(spec.name, number, destinations(), seed(), counters().unroutable));
+    switches_.push_back(std::make_unique<Switch>(spec.name, number, destinations(), seed(),
+                                                 counters().unroutable, cables[spec.name]));
     switches_.back()->apply(SwitchSettings::initial_values(spec.buffer_bytes));
     switch_names_.add(*switches_.back());
   }

@@ -56,9 +56,9 @@ void Fabric::place_destinations() {
       if (!port.cabled()) continue;
       const Wire& wire = wires_[port.ingress().id()];
       if (wire.from_hub == kNoHub) continue;
-      destinations().set(port.spec().mac, {wire.from_hub, wire.port});
+      destinations().set(port.spec().mac, {static_cast<uint16_t>(wire.from_hub), wire.port});
       for (const Ip& ip : gids_of(port.spec())) {
-        destinations().set(ip, {wire.from_hub, wire.port});
+        destinations().set(ip, {static_cast<uint16_t>(wire.from_hub), wire.port});
       }
     }
   }

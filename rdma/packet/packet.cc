@@ -22,9 +22,11 @@ PacketPtr PacketPool::acquire() {
   packet->payload.kind = Payload::Kind::kNone;
   packet->payload.length = 0;
   packet->frame = nullptr;
+  packet->destination.version = 0;
   packet->sender.listener = nullptr;
   packet->sealed = packet->intact = packet->ethernet = false;
   packet->option_len = 0;
+  packet->ingress = kNoIngress;
   ++outstanding_.packets;
   return PacketPtr(packet);
 }

@@ -77,19 +77,30 @@ struct PacketSender {
 
 class PacketPool;
 
-// Three cache lines: what every stage reads, the headers, and what is needed at a packet's end.
+// Ingress of packets that no switch has received, or that one has made.
+inline constexpr uint16_t kNoIngress = 0xffff;
+
+// Destination: the switch to which a receiver is cabled, and the port there.
+struct Destination {
+  uint16_t hub = 0;      // number of the switch in its fabric
+  uint16_t port = 0;     // of that switch
+  uint32_t version = 0;  // of the table that says so; 0: none
+};
+
+// Three cache lines: what every stage reads, the headers, and what is needed at a packet's ends.
 struct alignas(64) Packet {
   Packet* next = nullptr;  // next in its FIFO
   TimeNs arrival = 0;      // time of arrival at the far end of its link
   Payload payload;
-  Frame* frame = nullptr;
+  mutable Destination destination;  // found by the first switch, for those behind it
   uint16_t header_len = 0;
   bool sealed = false;     // the frame holds pad and ICRC behind the payload
   bool intact = false;     // the ICRC was verified, and no bit has changed since
   bool ethernet = false;   // an Ethernet frame of a host
   uint8_t option_len = 0;  // octets of UDP options, which are in the frame behind the ICRC's place
-  uint16_t ingress = 0;    // switch port of arrival, while the packet is in a switch
+  uint16_t ingress = kNoIngress;  // port of arrival at the latest switch
   alignas(64) std::array<uint8_t, wire::kMaxHeaderLen> header;
+  Frame* frame = nullptr;
   PacketPool* pool = nullptr;  // to which it returns
   PacketSender sender;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "test/rdma/star.h"
@@ -215,7 +216,7 @@ TEST_CASE("destinations: a thousand of both families are found, and no others") 
     table.set(ipv4(n), {n, 7});
     table.set(ipv6(n), {7, n});
   }
-  auto find = [&](const Ip& to) {
+  auto find = [&](const Ip& to) -> std::optional<Destination> {
     PacketPtr packet = packet_between(world, 1, 2, {});
     if (is_mapped_ipv4(to)) {
       std::copy_n(to.begin() + 12, 4, packet->header.begin() + 16);
@@ -223,16 +224,17 @@ TEST_CASE("destinations: a thousand of both families are found, and no others") 
       packet->header[0] = 0x60;
       std::copy(to.begin(), to.end(), packet->header.begin() + 24);
     }
-    return table.find(*packet);
+    const Destination* found = table.find(*packet);
+    return found ? std::optional(*found) : std::nullopt;
   };
   for (uint16_t n = 0; n < 500; ++n) {
-    const Destination *four = find(ipv4(n)), *six = find(ipv6(n));
+    const std::optional<Destination> four = find(ipv4(n)), six = find(ipv6(n));
     REQUIRE((four && six));
     CHECK((four->hub == n && four->port == 7));
     CHECK((six->hub == 7 && six->port == n));
   }
-  CHECK(find(mapped_ipv4({10, 2, 0, 1})) == nullptr);
-  CHECK(find(ipv6(500)) == nullptr);
+  CHECK_FALSE(find(mapped_ipv4({10, 2, 0, 1})));
+  CHECK_FALSE(find(ipv6(500)));
 }
 
 TEST_CASE("destinations: an address gets the place of a MAC, and none of an unknown MAC") {
