@@ -65,6 +65,7 @@ void Switch::reset() {
     port.ingress_peak.set(0);
     forget_pauses(port);
   }
+  flooded_.clear();
   used_.set(0);
   peak_.set(0);
   marker_.restart(marker_rng(seed_, name_));
@@ -140,9 +141,11 @@ std::optional<size_t> Switch::route(const Packet& packet) const {
 }
 
 void Switch::flood(PortUnit& from, const Packet& packet, TimeNs now) {
+  const uint32_t number = flooded_.add(from.index);
   for (uint16_t port : flood_) {
-    if (port != from.index) enqueue(&from, units_[port], copy_of(packet), now);
+    if (port != from.index) enqueue(&from, units_[port], copy_of(packet), now, number);
   }
+  if (flooded_.copies(number) == 0) flooded_.remove(number);
 }
 
 void Switch::forward_frame(PortUnit& from, PacketPtr&& frame, TimeNs now) {
@@ -168,17 +171,18 @@ bool Switch::send(PacketPtr&& packet, TimeNs now) {
   return false;
 }
 
-Switch::Shortage Switch::shortage(PortUnit* from, PortUnit& to, size_t priority,
-                                  uint64_t length) const {
+// `stored`: another copy is in the switch, and only the egress needs room.
+Switch::Shortage Switch::shortage(PortUnit* from, PortUnit& to, size_t priority, uint64_t length,
+                                  bool stored) const {
   using Room = RoomCounters;
-  if (from) {
+  if (from && !stored) {
     const IngressCount& count = from->ingress[priority];
     if (count.pausing && count.bytes + length > count.limit) return {from->in, &Room::pfc_headroom};
     if (from->ingress_bytes.get() + length > from->ingress_limit) {
       return {from->in, &Room::ingress_buffer};
     }
   }
-  if (used_.get() + length > settings_.buffer) {
+  if (!stored && used_.get() + length > settings_.buffer) {
     return {from ? from->in : to.out, &Room::switch_buffer};
   }
   if (to.queued_bytes + length > to.queued_limit) {
@@ -187,12 +191,14 @@ Switch::Shortage Switch::shortage(PortUnit* from, PortUnit& to, size_t priority,
   return {};
 }
 
-bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs now) {
+bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs now,
+                     uint32_t flooded) {
   Packet& packet = *arriving;
   size_t priority = priority_of(packet);
   uint64_t length = packet.wire_length();
   EgressQueue& queue = to.queues[priority];
-  if (Shortage lacks = shortage(from, to, priority, length); lacks.link) {
+  const bool stored = flooded != kNoCopy && flooded_.copies(flooded) > 0;
+  if (Shortage lacks = shortage(from, to, priority, length, stored); lacks.link) {
     lacks.link->counters().overflowed.add();
     (drops_.*lacks.room).add();
     to.egress_counters[priority].dropped.add();
@@ -207,21 +213,46 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs 
   raise(queue.peak, queue.bytes.get());
   to.waiting |= static_cast<uint8_t>(1u << priority);
   to.queued_bytes += length;
-  used_.add(length);
-  raise(peak_, used_.get());
   packet.ingress = from ? from->index : kNoIngress;
-  if (from) {
-    IngressCount& count = from->ingress[priority];
-    from->ingress_bytes.add(length);
-    raise(from->ingress_peak, from->ingress_bytes.get());
-    count.bytes += length;
-    bool above = plan_.pfc && !count.pausing && count.bytes > plan_.pause_above(used_.get());
-    if (above) pause(*from, priority);
+  if (flooded != kNoCopy) {
+    packet.ingress = kFlooded;
+    packet.flooded = flooded;
+    ++flooded_.copies(flooded);
   }
+  if (!stored) take_room(from, priority, length);
   if (observer_ && from && !packet.ethernet)
     observer_->enqueued(packet, from->index, to.index, now);
   to.out->kick();
   return true;
+}
+
+void Switch::take_room(PortUnit* from, size_t priority, uint64_t length) {
+  used_.add(length);
+  raise(peak_, used_.get());
+  if (!from) return;
+  IngressCount& count = from->ingress[priority];
+  from->ingress_bytes.add(length);
+  raise(from->ingress_peak, from->ingress_bytes.get());
+  count.bytes += length;
+  bool above = plan_.pfc && !count.pausing && count.bytes > plan_.pause_above(used_.get());
+  if (above) pause(*from, priority);
+}
+
+// Frees the room of a packet that leaves, if no other copy stays.
+void Switch::free_room(const Packet& packet, size_t priority, uint64_t length) {
+  uint16_t from = packet.ingress;
+  if (from == kFlooded) {
+    if (--flooded_.copies(packet.flooded) > 0) return;
+    from = flooded_.ingress(packet.flooded);
+    flooded_.remove(packet.flooded);
+  }
+  used_.set(used_.get() - length);
+  if (from == kNoIngress) return;
+  PortUnit& ingress = units_[from];
+  IngressCount& count = ingress.ingress[priority];
+  ingress.ingress_bytes.set(ingress.ingress_bytes.get() - length);
+  count.bytes -= length;
+  if (count.pausing && plan_.resumes(count.bytes, used_.get())) resume(ingress, priority);
 }
 
 PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
@@ -239,15 +270,9 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
   if (queue_times_) note_length(queue, now);
   queue.bytes.set(queue.bytes.get() - length);
   from.queued_bytes -= length;
-  used_.set(used_.get() - length);
   if (marker_.at_dequeue()) mark(from, priority, *packet);
   if (packet->option_len > 0 && settings_.telemetry) stamp(from, queue, *packet, now);
-  if (packet->ingress == kNoIngress) return packet;
-  PortUnit& ingress = units_[packet->ingress];
-  IngressCount& count = ingress.ingress[priority];
-  ingress.ingress_bytes.set(ingress.ingress_bytes.get() - length);
-  count.bytes -= length;
-  if (count.pausing && plan_.resumes(count.bytes, used_.get())) resume(ingress, priority);
+  free_room(*packet, priority, length);
   return packet;
 }
 
@@ -255,7 +280,7 @@ void Switch::prefetch_pull(const PortUnit& from, int step) const {
   if (step == 1) {
     if (from.first) rocefs::prefetch(*from.first);
     if (from.waiting) __builtin_prefetch(&from.queues[std::countr_zero(from.waiting)], 1);
-  } else if (step == 2 && from.first && from.first->ingress != kNoIngress) {
+  } else if (step == 2 && from.first && from.first->ingress < kFlooded) {
     const PortUnit& ingress = units_[from.first->ingress];
     __builtin_prefetch(&ingress, 1);
     __builtin_prefetch(&ingress.ingress[priority_of(*from.first)], 1);

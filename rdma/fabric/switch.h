@@ -2,7 +2,7 @@
 // over equal-cost paths by a hash of the five-tuple, into a queue per egress port and priority.
 // Stores packets in one buffer, marks them by the length of their queue (ECN), and pauses senders
 // by priority (PFC). Links may have tighter limits: a stored packet counts against its egress and
-// its ingress.
+// its ingress. One that is copied to several egress ports is stored once.
 //
 // Core thread; any thread may read counters and gauges.
 #pragma once
@@ -19,6 +19,7 @@
 #include "core/base/rng.h"
 #include "core/tree/knob.h"
 #include "rdma/fabric/destination_table.h"
+#include "rdma/fabric/flooded_packets.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/queue_times.h"
 #include "rdma/fabric/route_table.h"
@@ -27,6 +28,9 @@
 #include "rdma/packet/verbs.h"
 
 namespace rocefs {
+
+// Ingress of a copy: that of its packet among the flooded ones.
+inline constexpr uint16_t kFlooded = 0xfffe;
 
 // Called for each queued packet. Ports are counted from 0.
 class SwitchObserver {
@@ -118,8 +122,11 @@ class Switch final : public KnobOwner {
   void forward(PortUnit& from, PacketPtr&& packet, TimeNs now);
   void forward_frame(PortUnit& from, PacketPtr&& frame, TimeNs now);
   void flood(PortUnit& from, const Packet& packet, TimeNs now);
-  // `from` is null for packets of the switch itself. False if the packet was dropped.
-  bool enqueue(PortUnit* from, PortUnit& to, PacketPtr&& packet, TimeNs now);
+  static constexpr uint32_t kNoCopy = ~0u;
+  // `from` is null for packets of the switch itself. `flooded`: the packet's number, of a copy.
+  // False if the packet was dropped.
+  bool enqueue(PortUnit* from, PortUnit& to, PacketPtr&& packet, TimeNs now,
+               uint32_t flooded = kNoCopy);
   PacketPtr dequeue(PortUnit& from, TimeNs now);
   void prefetch_pull(const PortUnit& from, int step) const;
   void prefetch_receive(const PortUnit& from, const Packet& packet, int step) const;
@@ -129,7 +136,10 @@ class Switch final : public KnobOwner {
     Link* link = nullptr;  // null if there is room
     Counter RoomCounters::*room = nullptr;
   };
-  Shortage shortage(PortUnit* from, PortUnit& to, size_t priority, uint64_t length) const;
+  Shortage shortage(PortUnit* from, PortUnit& to, size_t priority, uint64_t length,
+                    bool stored) const;
+  void take_room(PortUnit* from, size_t priority, uint64_t length);
+  void free_room(const Packet& packet, size_t priority, uint64_t length);
   void note_length(EgressQueue& queue, TimeNs now);
   void mark(PortUnit& port, size_t priority, Packet& packet);
   static void stamp(const PortUnit& port, const EgressQueue& queue, Packet& packet, TimeNs now);
@@ -153,6 +163,7 @@ class Switch final : public KnobOwner {
   RouteTable routes_;
   std::vector<uint16_t> default_hops_;
   std::vector<uint16_t> flood_;
+  FloodedPackets flooded_;
   SwitchSettings settings_ = SwitchSettings::initial();
   BufferPlan plan_;
   RedMarker marker_;

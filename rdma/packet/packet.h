@@ -90,7 +90,10 @@ struct Destination {
 // Three cache lines: what every stage reads, the headers, and what is needed at a packet's ends.
 struct alignas(64) Packet {
   Packet* next = nullptr;  // next in its FIFO
-  TimeNs arrival = 0;      // time of arrival at the far end of its link
+  union {
+    TimeNs arrival = 0;  // on a link: time of arrival at its far end
+    uint32_t flooded;    // in a switch, as one of several copies: number of the packet there
+  };
   Payload payload;
   mutable Destination destination;  // found by the first switch, for those behind it
   uint16_t header_len = 0;

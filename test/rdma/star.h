@@ -40,6 +40,7 @@ struct Flavour {
   Ecn ecn = Ecn::kNotCapable;
   uint16_t source_port = 0xc000;
   uint16_t payload = 4096;
+  bool group = false;  // to 239.0.0.1, whoever `to` is
 };
 
 // A packet from one host to another, which will find no queue pair there.
@@ -50,6 +51,7 @@ inline PacketPtr packet_between(World& world, unsigned from, unsigned to, const 
   headers.v4.protocol = 17;
   headers.v4.src = {10, 77, 0, static_cast<uint8_t>(from)};
   headers.v4.dst = {10, 77, 0, static_cast<uint8_t>(to)};
+  if (flavour.group) headers.v4.dst = {239, 0, 0, 1};
   headers.udp.src_port = flavour.source_port;
   headers.udp.dst_port = wire::kRocePort;
   headers.bth.opcode = wire::Opcode::kRcSendOnly;
