@@ -12,7 +12,9 @@
  *
  * Telemetry. With ROCEFS_PCC_METRIC_INT, too, data packets have room for what the switches on the
  * way tell, where their int/enable is 1: in-band telemetry as HPCC defines it (Li et al., SIGCOMM
- * 2019). The packets are 60 octets longer for it.
+ * 2019). The packets are 60 octets longer for it. They have room for the first 5 switches that
+ * tell, which is the longest way of a fat tree; missed_hops counts those behind, of whose queues
+ * nothing is known, and a warning in dmesg says so once.
  *
  * Limits. Events are of requests (SEND, WRITE) of reliable connections; responses to READs are not
  * acknowledged. Packets that leave for an uplink have no options: events tell octets alone. The
@@ -55,17 +57,18 @@ typedef struct _rocefs_pcc_hop {
 #define ROCEFS_PCC_SENT_MODULUS (1u << 30)
 
 typedef struct _rocefs_pcc_event {
-  uint64_t at_ns;        /* engine time of its arrival */
-  uint64_t acked_bytes;  /* octets of requests that are acknowledged so far */
-  uint64_t sent_bytes;   /* octets of requests before the next packet; less after going back */
-  uint32_t type;         /* rocefs_pcc_event_type_e */
-  uint32_t bytes;        /* newly acknowledged */
-  uint32_t rtt_ns;       /* from sending the newest packet that had arrived; 0: not known */
-  uint32_t marked;       /* data packets that arrived with a CE mark since the last answer, at most
-                          * 255 */
-  uint32_t hops;         /* used in hop[], in the order of the way */
-  uint32_t way;          /* of hop[]: the same number for the same ports of the same switches */
-  uint32_t _reserved[2]; /* 0 */
+  uint64_t at_ns;       /* engine time of its arrival */
+  uint64_t acked_bytes; /* octets of requests that are acknowledged so far */
+  uint64_t sent_bytes;  /* octets of requests before the next packet; less after going back */
+  uint32_t type;        /* rocefs_pcc_event_type_e */
+  uint32_t bytes;       /* newly acknowledged */
+  uint32_t rtt_ns;      /* from sending the newest packet that had arrived; 0: not known */
+  uint32_t marked;      /* data packets that arrived with a CE mark since the last answer, at most
+                         * 255 */
+  uint32_t hops;        /* used in hop[], in the order of the way */
+  uint32_t way;         /* of hop[]: the same number for the same ports of the same switches */
+  uint32_t missed_hops; /* switches behind hop[], which is full, that would have told more */
+  uint32_t _reserved;   /* 0 */
   rocefs_pcc_hop_t hop[ROCEFS_PCC_MAX_HOPS];
 } rocefs_pcc_event_t;
 

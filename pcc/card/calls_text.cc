@@ -168,8 +168,13 @@ void read_hops(Fields& fields, rocefs_qp_event& event) {
     std::string_view hop = rest.substr(0, rest.find(' '));
     const bool more = hop.size() < rest.size();
     rest.remove_prefix(hop.size() + (more ? 1 : 0));
-    if (event.hops == ROCEFS_MAX_HOPS || !read_hop(hop, event.hop[event.hops]) ||
-        (more && rest.empty())) {
+    const bool full = event.hops == ROCEFS_MAX_HOPS;
+    if (uint64_t missed = 0; full && !more && hop.starts_with('+') &&
+                             parse_number(hop.substr(1), 255 - ROCEFS_MAX_HOPS, missed) && missed) {
+      event.hops = static_cast<uint8_t>(event.hops + missed);
+      return;
+    }
+    if (full || !read_hop(hop, event.hop[event.hops]) || (more && rest.empty())) {
       return fields.wrong(kHops);
     }
     ++event.hops;
@@ -211,6 +216,9 @@ void add_line(std::string& text, const rocefs_qp_event& event) {
     const rocefs_qp_hop& hop = event.hop[i];
     fmt::format_to(std::back_inserter(text), "{}{}:{}:{}:{}", i > 0 ? " " : "", hop.queue, hop.sent,
                    hop.time_ns, hop.rate_mbps);
+  }
+  if (event.hops > ROCEFS_MAX_HOPS) {
+    fmt::format_to(std::back_inserter(text), " +{}", event.hops - ROCEFS_MAX_HOPS);
   }
   text += '\n';
 }

@@ -166,6 +166,11 @@ bool PccCall::next_event(rocefs_pcc_event_t& event) {
   event.marked = from.marked;
   event.way = from.way;
   event.hops = std::min<uint32_t>(from.hops, ROCEFS_PCC_MAX_HOPS);
+  event.missed_hops = from.hops - event.hops;
+  if (event.missed_hops > 0) {
+    warn(PccWarning::kMissedHops,
+         fmt::format("telemetry has the first {} of {} switches on a way", event.hops, from.hops));
+  }
   for (uint32_t i = 0; i < event.hops; ++i) {
     const rocefs_qp_hop& hop = from.hop[i];
     uint64_t age = (from.at_ns - hop.time_ns) & kHopTimeMask;

@@ -69,6 +69,7 @@ Result<std::unique_ptr<_rocefs_pcc_test>> open_test(const mango_pcc_algo_plugin_
 bool to_engine(const rocefs_pcc_event_t& event, rocefs_qp_event& out) {
   if (event.type < ROCEFS_PCC_EVENT_ACK || event.type > ROCEFS_PCC_EVENT_TIMEOUT) return false;
   if (event.hops > ROCEFS_PCC_MAX_HOPS) return false;
+  if (event.missed_hops > 0 && event.hops < ROCEFS_PCC_MAX_HOPS) return false;
   out = {};
   out.at_ns = event.at_ns;
   out.acked = event.acked_bytes;
@@ -78,7 +79,7 @@ bool to_engine(const rocefs_pcc_event_t& event, rocefs_qp_event& out) {
   out.kind = static_cast<uint16_t>(event.type);
   out.marked = static_cast<uint8_t>(std::min<uint32_t>(event.marked, 255));
   out.way = event.way;
-  out.hops = static_cast<uint8_t>(event.hops);
+  out.hops = static_cast<uint8_t>(event.hops + std::min(event.missed_hops, 255 - event.hops));
   for (uint32_t i = 0; i < event.hops; ++i) {
     const rocefs_pcc_hop_t& hop = event.hop[i];
     if (hop.at_ns > event.at_ns || event.at_ns - hop.at_ns >= kHopTime) return false;

@@ -16,7 +16,7 @@
 namespace rocefs {
 
 // Warnings logged once for each slot, since an algorithm would repeat them at each call.
-enum class PccWarning : uint8_t { kNoWindow, kReserved, kUndeclared };
+enum class PccWarning : uint8_t { kNoWindow, kReserved, kUndeclared, kMissedHops };
 
 class PccRun {
  public:

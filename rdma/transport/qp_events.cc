@@ -30,8 +30,9 @@ void QpEvents::note_response(rocefs_qp_event_kind kind, const Packet& response,
     told.rtt_ns = static_cast<uint32_t>(now) - options.timestamp();
     told.marked = options.marked();
     told.way = options.way();
-    told.hops = static_cast<uint8_t>(std::min<size_t>(options.hops(), ROCEFS_MAX_HOPS));
-    for (size_t i = 0; i < told.hops; ++i) {
+    const size_t hops = std::min<size_t>(options.hops(), ROCEFS_MAX_HOPS);
+    told.hops = static_cast<uint8_t>(std::min<size_t>(options.hops() + options.missed(), 255));
+    for (size_t i = 0; i < hops; ++i) {
       wire::Telemetry::RawHop hop = options.hop(i);
       told.hop[i] = {hop.queue, hop.sent, hop.time, hop.rate};
     }

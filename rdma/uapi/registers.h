@@ -23,7 +23,7 @@ enum {
   ROCEFS_TRACE_ENTRIES = 65536,
   ROCEFS_EVENT_ENTRIES = 16384,
   ROCEFS_CALL_ENTRIES = 131072,
-  ROCEFS_MAX_HOPS = 5, /* switches that an event tells of */
+  ROCEFS_MAX_HOPS = 5, /* switches that an event tells of: the first ones on the way */
 };
 
 #define ROCEFS_NO_WINDOW 0xffffffffu /* there is no limit */
@@ -71,7 +71,7 @@ struct rocefs_qp_event {
   uint32_t rtt_ns;     /* since the packet that it answers was sent; 0: not known */
   uint16_t kind;       /* rocefs_qp_event_kind */
   uint8_t marked;      /* data packets with a CE mark since the last response; clipped */
-  uint8_t hops;        /* used below */
+  uint8_t hops;        /* switches on the way that tell; the first ROCEFS_MAX_HOPS are below */
   uint32_t way;        /* another number: other switches or ports */
   struct rocefs_qp_hop hop[ROCEFS_MAX_HOPS];
 };

@@ -10,7 +10,8 @@
 //    0  checksum of the area, 0      2  kind 127    3  length, from the kind on
 //    4  experiment                   6  flags       7  hops stamped << 4 | room for hops
 //    8  time stamp: ns modulo 2^32  12  marked packets since the last answer, at most 255
-//   13  way: XOR of the ports' numbers  15  0    16  hops, 12 octets each
+//   13  way: XOR of the ports' numbers  15  switches for whose hop there was no room
+//   16  hops, 12 octets each
 //
 // A hop: octets that stayed in the queue / 16, octets sent by the port / 64, time in ns, rate of
 // the port in Mb/s: 24 bits each, the second and third modulo 2^24, the others clipped. The paper
@@ -26,7 +27,8 @@
 
 namespace rocefs::wire {
 
-inline constexpr size_t kMaxHops = 5;  // the longest way in a fat tree
+// The longest way in a fat tree. Each packet has room for so many, whatever its way is.
+inline constexpr size_t kMaxHops = 5;
 inline constexpr size_t kHopLen = 12;
 inline constexpr size_t kOptionsLen = 16;  // without hops
 inline constexpr size_t kMaxOptionsLen = kOptionsLen + kMaxHops * kHopLen;
@@ -63,15 +65,22 @@ class Telemetry {
   size_t hops() const { return bytes_[7] >> 4; }
   size_t room() const { return bytes_[7] & 0xf; }
   uint16_t way() const { return load16(&bytes_[13]); }
+  // Switches behind the stamped hops that had no room, at most 255.
+  uint8_t missed() const { return bytes_[15]; }
   bool is_answer() const { return bytes_[6] & kAnswer; }
 
   void make_answer(uint32_t marked) {
     bytes_[6] |= kAnswer;
     bytes_[12] = static_cast<uint8_t>(std::min(marked, 255u));
   }
-  // Adds a hop if there is room. An answer takes none.
+  // Adds a hop, or counts it as missed if the room is full. An answer, or options without any room,
+  // take none.
   void stamp(const Hop& hop) {
-    if (!valid() || is_answer() || hops() == room()) return;
+    if (!valid() || is_answer() || room() == 0) return;
+    if (hops() == room()) {
+      if (bytes_[15] < 255) ++bytes_[15];
+      return;
+    }
     uint8_t* at = &bytes_[kOptionsLen + hops() * kHopLen];
     store24(at, std::min<uint64_t>(hop.queue / kQueueUnit, kMax24));
     store24(at + 3, hop.sent / kSentUnit & kMax24);

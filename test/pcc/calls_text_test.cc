@@ -40,7 +40,9 @@ rocefs_qp_event some_event(uint8_t hops) {
   event.marked = 255;
   event.way = 0xbeef;
   event.hops = hops;
-  for (uint8_t i = 0; i < hops; ++i) event.hop[i] = {i, 1, 0xffffff, 100'000};
+  for (uint8_t i = 0; i < std::min<int>(hops, ROCEFS_MAX_HOPS); ++i) {
+    event.hop[i] = {i, 1, 0xffffff, 100'000};
+  }
   return event;
 }
 
@@ -83,7 +85,7 @@ TEST_CASE("calls text: what is written is read back") {
   Result<CallsLine> line = parse_calls_line(line_of(shown(call)));
   REQUIRE(line);
   CHECK(std::memcmp(std::get_if<rocefs_qp_call>(&*line), &call, sizeof call) == 0);
-  for (uint8_t hops : {0, 1, 5}) {
+  for (uint8_t hops : {0, 1, 5, 7, 255}) {
     rocefs_qp_event event = some_event(hops);
     line = parse_calls_line(line_of(shown(event)));
     REQUIRE(line);
@@ -123,6 +125,11 @@ TEST_CASE("calls text: a field that no device writes is refused by name") {
   CHECK(refused(event, "100000", "100000 ") == "hops: '0:1:16777215:100000 '");
   CHECK(refused(event, "100000", "100000 1:1:1:1 1:1:1:1 1:1:1:1 1:1:1:1 1:1:1:1")
             .starts_with("hops: "));
+  CHECK(refused(event, "100000", "100000 +1").starts_with("hops: "));
+  const std::string full = shown(some_event(7));
+  for (const char* wrong : {"+0", "+251", "+", "+2 +2", "+2 "}) {
+    CHECK(refused(full, "+2", wrong).starts_with("hops: "));
+  }
   CHECK(refused(event, ",nack,", ",nack,aimd") == "algo: 'aimd'");
 }
 

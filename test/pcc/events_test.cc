@@ -150,10 +150,42 @@ TEST_CASE("pcc events: units of the engine's page become octets and times") {
   world.run(kInterval);
   CHECK(seen.type == ROCEFS_PCC_EVENT_ACK);
   CHECK(seen.hops == ROCEFS_PCC_MAX_HOPS);
+  CHECK(seen.missed_hops == 4);
   CHECK(seen.hop[0].queue_bytes == 48);
   CHECK(seen.hop[0].sent_bytes == ROCEFS_PCC_SENT_MODULUS - 64);
   CHECK(seen.hop[0].rate_bps == 25'000'000'000);
   CHECK(seen.hop[0].at_ns == 0x1'22ff'fff0);  // 32 ns before the event
+}
+
+TEST_CASE("pcc events: a way that telemetry has a part of is told, and warned of once") {
+  PccWorld world;
+  std::vector<std::pair<uint32_t, uint32_t>> seen;
+  Act act = [&](PccScript&, const mango_pcc_context_t& context) {
+    rocefs_pcc_event_t event;
+    while (rocefs_pcc_event_next(&event)) seen.emplace_back(event.hops, event.missed_hops);
+    return keep_window(context);
+  };
+  const uint32_t metrics = ROCEFS_PCC_METRIC_EVENTS | ROCEFS_PCC_METRIC_INT;
+  world.controller.add(0, scripted("taker", metrics, act));
+  world.pages.activate(17);
+  REQUIRE(world.begin() == MANGO_STATUS_OK);
+  auto warnings = [&] {
+    return std::count_if(world.logged.begin(), world.logged.end(), [](const std::string& line) {
+      return line.ends_with("algorithm taker: telemetry has the first 5 of 7 switches on a way");
+    });
+  };
+  rocefs_qp_event event{};
+  event.qpn = 17;
+  event.generation = world.pages.signals_of(17).generation;
+  event.kind = ROCEFS_QP_ACK;
+  for (uint8_t hops : {0, 5, 7, 7}) {
+    CHECK(warnings() == 0);
+    event.hops = hops;
+    world.pages.add_event(event);
+  }
+  world.run(kInterval);
+  CHECK(seen == std::vector<std::pair<uint32_t, uint32_t>>{{0, 0}, {5, 0}, {5, 2}, {5, 2}});
+  CHECK(warnings() == 1);
 }
 
 TEST_CASE("pcc rate: in the page, in steps of 100 kb/s, until another slot is applied") {

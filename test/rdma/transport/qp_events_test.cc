@@ -167,6 +167,23 @@ TEST_CASE("events: switches tell of the queue that a packet left") {
   CHECK(events.back().hop[0].queue == 0);
 }
 
+TEST_CASE("events: switches behind those that a packet has room for are counted") {
+  for (uint8_t further : {0, 1, 4, 5, 6}) {
+    ToldPair told(kBoth);
+    told.stamp_at_switch();
+    Watch watch(told.pair, "mb_0-sw_0", [&](const wire::Parsed&, Packet& packet) {
+      for (uint8_t i = 0; i < further; ++i) wire::Telemetry(packet.options()).stamp({.queue = 32});
+      return false;
+    });
+    told.write(kMtu);
+    REQUIRE(told.events().size() == 1);
+    CHECK(told.events()[0].hops == further + 1);
+    const rocefs_qp_event event = told.events()[0];
+    for (int i = 0; i < std::min<int>(further, ROCEFS_MAX_HOPS); ++i)
+      CHECK(event.hop[i].queue == 2);
+  }
+}
+
 TEST_CASE("events: marks come back with the acknowledgement") {
   ToldPair told(ROCEFS_WANTS_EVENTS);
   size_t packets = 0;

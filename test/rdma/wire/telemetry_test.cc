@@ -37,8 +37,25 @@ TEST_CASE("telemetry: hops end where the room does, and values are clipped") {
   options.stamp({.queue = ~uint64_t{0}, .sent = 0, .time_ns = 0, .rate_bps = ~uint64_t{0}});
   options.stamp({.queue = 16, .sent = 0, .time_ns = 0, .rate_bps = 0});
   CHECK(options.hops() == 1);
+  CHECK(options.missed() == 1);
+  CHECK(options.valid());
   CHECK(options.hop(0).queue == 0xffffff);
   CHECK(options.hop(0).rate == 0xffffff);
+}
+
+TEST_CASE("telemetry: switches behind the room are counted, up to 255, where there was any room") {
+  for (size_t room : {0, 1, 5}) {
+    std::vector<uint8_t> bytes(wire::kOptionsLen + room * wire::kHopLen);
+    Telemetry options(bytes);
+    options.begin(0);
+    for (size_t i = 0; i < room + 300; ++i) {
+      CHECK(options.hops() == std::min(i, room));
+      CHECK(options.missed() == (room == 0 || i < room ? 0 : std::min<size_t>(i - room, 255)));
+      options.stamp({.queue = 16, .sent = 0, .time_ns = 0, .rate_bps = 0, .port = 1});
+    }
+    CHECK(options.valid());
+    CHECK(options.way() == room % 2);  // of the stamped hops
+  }
 }
 
 TEST_CASE("telemetry: an answer keeps the time stamp, tells marks, and takes no hop") {
