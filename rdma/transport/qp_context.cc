@@ -70,7 +70,8 @@ wire::Headers QpContext::headers_to(const AddressVector& path, uint32_t remote_q
 
 uint16_t QpContext::next_port_offset(TimeNs now) {
   const SpraySettings& settings = host_.spraying();
-  return settings.on() ? spray_.next_offset(settings, now) : uint16_t{0};
+  if (!settings.on() || type() == QpType::kUc) return 0;
+  return spray_.next_offset(settings, now);
 }
 
 bool QpContext::sr_capable() const {

@@ -1,6 +1,7 @@
 // Packet spraying: a flow's requests and READ responses vary their UDP source port, so that
 // switches that hash it lead them over several paths. Acknowledgements, NAKs, CNPs and answers to
-// atomics keep the flow's own port.
+// atomics keep the flow's own port, and so do all packets of UC, whose receiver gives up a message
+// of which a packet comes early.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ namespace rocefs {
 
 inline constexpr KnobRow kSprayKnobs[] = {
     {"ops/enable", KnobType::kBool, 0, 0, "0", "", "",
-     "packet spraying: requests and READ responses vary their UDP source port"},
+     "packet spraying: requests and READ responses vary their UDP source port; UC's do not, since "
+     "nothing puts its packets in order again"},
     {"ops/udp_port_range", KnobType::kUint, 1, 16384, "16", "", "port",
      "how many source ports a flow takes in turn, from its own on; 1 does not spray"},
     {"ops/ops_timer", KnobType::kWord, 0, 0, "default",

@@ -189,3 +189,14 @@ TEST_CASE("spraying: a driver that comes back has the default settings") {
   CHECK_FALSE(device.selective().enabled());
   CHECK(device.selective().reorder_window() == 64);
 }
+
+// A UC message ends with the first packet that does not follow the one before.
+TEST_CASE("spraying: UC keeps its own port, and loses nothing to it") {
+  Pair pair(wide(), QpType::kUc);
+  for (QpHost* host : {&pair.link.near_device, &pair.link.far_device}) set_ops(*host, true);
+  Ports ports(pair, "sw_0-mb_1");
+  REQUIRE(pair.outcome(pair.link.write(1, 0, kLength)) == WcStatus::kSuccess);
+  CHECK(ports.seen.size() == kPackets);
+  CHECK(ports.distinct().size() == 1);
+  CHECK(pair.same(0, 0, kLength));
+}
