@@ -262,6 +262,7 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
   EgressQueue& queue = from.queues[priority];
   PacketPtr packet = queue.fifo.pop();
   uint64_t length = packet->wire_length();
+  from.turn.sent(priority, length + kEthernetOverhead);
   from.first = queue.fifo.front();
   // The next packet may have waited long enough to leave the cache.
   if (from.first) rocefs::prefetch(*from.first);

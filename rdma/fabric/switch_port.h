@@ -76,12 +76,12 @@ struct SwitchPort : LinkSource, LinkSink {
   Counter ingress_bytes;      // stored anywhere in the switch, all priorities
   uint16_t index = 0;
   uint8_t waiting = 0;  // priorities with queued packets
-  PriorityTurn turn;
   // Limits by the links' present parameters.
   uint64_t queued_limit = 0, ingress_limit = 0;
   Counter ingress_peak;
   // A packet of one of the queues, most likely the next to be transmitted: to be asked for early.
   const Packet* first = nullptr;
+  PriorityTurn turn;
   uint64_t headroom = 0;  // octets per priority
   bool headroom_short = false;
   uint64_t headroom_needed = 0, headroom_built = 0;  // by the links' present and initial parameters

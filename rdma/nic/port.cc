@@ -158,13 +158,20 @@ PacketPtr Port::next_packet(TimeNs now) {
     size_t priority = acknowledges_.turn.next(among);
     Qp* qp = take(acknowledges_, priority, &Qp::Links::next_acknowledge);
     qp->links().in_acknowledges = false;
-    if (PacketPtr packet = qp->responder().emit_acknowledge()) return packet;
+    if (PacketPtr packet = qp->responder().emit_acknowledge()) {
+      acknowledges_.turn.sent(priority, packet->wire_length() + kEthernetOverhead);
+      return packet;
+    }
   }
   if (waiting_frames() && frames_next_) {
     if (PacketPtr frame = next_frame(open)) return frame;
   }
   while (auto among = static_cast<uint8_t>(data_.ready & open)) {
-    if (PacketPtr packet = next_data(data_.turn.next(among), now)) return packet;
+    size_t priority = data_.turn.next(among);
+    if (PacketPtr packet = next_data(priority, now)) {
+      data_.turn.sent(priority, packet->wire_length() + kEthernetOverhead);
+      return packet;
+    }
   }
   return waiting_frames() ? next_frame(open) : nullptr;
 }
@@ -174,7 +181,10 @@ PacketPtr Port::next_frame(uint8_t open) {
   auto among = static_cast<uint8_t>(interface_->waiting() & open);
   if (among == 0) return nullptr;
   frames_next_ = false;
-  return interface_->pull(frame_turn_.next(among));
+  size_t priority = frame_turn_.next(among);
+  PacketPtr frame = interface_->pull(priority);
+  if (frame) frame_turn_.sent(priority, frame->wire_length() + kEthernetOverhead);
+  return frame;
 }
 
 // Takes a packet from the first queue pair of a priority; null if it has none after all.

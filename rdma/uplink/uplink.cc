@@ -280,6 +280,7 @@ Packet* Uplink::pull(TimeNs) {
   if (open == 0) return nullptr;
   size_t priority = turn_.next(open);
   PacketPtr packet = received_[priority].pop();
+  turn_.sent(priority, packet->wire_length() + kEthernetOverhead);
   --received_count_;
   if (received_[priority].empty()) waiting_in_ &= static_cast<uint8_t>(~(1u << priority));
   return packet.release();
