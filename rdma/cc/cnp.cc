@@ -8,7 +8,6 @@ PacketPtr make_cnp(PacketPool& pool, const CnpAddress& address) {
   wire::Headers headers = headers_on({address.from, address.to}, address.traffic_class);
   headers.udp.src_port = address.source_port;
   headers.bth.opcode = wire::Opcode::kCnp;
-  headers.bth.mig_req = true;
   headers.bth.becn = true;
   headers.bth.pkey = 0xffff;
   headers.bth.dest_qpn = address.dest_qpn;
