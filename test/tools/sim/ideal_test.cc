@@ -82,6 +82,27 @@ TEST_CASE("ideal time: many messages are as fast, and no slower than their wire"
   }
 }
 
+TEST_CASE("ideal time: a READ or atomic behind sixteen others waits for a response") {
+  std::vector<std::string> flows;
+  for (const char* rest :
+       {"count=16", "count=17", "count=500", "count=66 qps=2", "count=66 qps=3"}) {
+    flows.push_back(fmt::format("atomic a b {}", rest));
+    for (const char* size : {"64", "4096", "4497", "64K"}) {
+      flows.push_back(fmt::format("read a b size={} {}", size, rest));
+    }
+  }
+  for (const char* delay : {"0ns", "5us"}) {
+    for (const FlowResult& flow : run(two_hosts("100G", "40G", delay, flows)).flows) {
+      INFO(delay << " " << flows[std::stoul(flow.spec.name.substr(1))] << ": " << flow.fct_ns()
+                 << " " << flow.ideal_ns);
+      CHECK(flow.done());
+      CHECK(flow.fct_ns() >= flow.ideal_ns);
+      // Several queue pairs delay each other.
+      if (flow.spec.qps == 1) CHECK(flow.fct_ns() <= flow.ideal_ns * 1.03 + 8);
+    }
+  }
+}
+
 namespace {
 
 // Two spines of 25 Gb/s each between hosts of 100 Gb/s.

@@ -88,7 +88,8 @@ Result<double> IdealTimes::fct_ns(const FlowSpec& flow) {
   Way forth, back;
   if (from && to) {
     auto sprays = spraying_.find(&device_of(read ? *to : *from));
-    const uint64_t ports = sprays == spraying_.end() ? 1 : sprays->second;
+    const bool may_spray = sprays != spraying_.end() && flow.op != FlowOp::kUc;
+    const uint64_t ports = may_spray ? sprays->second : 1;
     forth = ways_.between(*from, *to, flow.qps * ports);
     back = ways_.between(*to, *from, flow.qps * ports);
   }
@@ -100,18 +101,31 @@ Result<double> IdealTimes::fct_ns(const FlowSpec& flow) {
   if (!file) return file.error();
   Result<FlowPlan> plan = FlowPlan::of(flow, *file);
   if (!plan) return plan.error();
-  const uint64_t last = *file ? **file - (plan->count - 1) * flow.size : flow.size;
-  const uint64_t whole = last == flow.size ? plan->count : plan->count - 1;
-  PacketTrain train(read ? back : forth);
-  train.repeat(whole / flow.qps, [&] { framing.send_messages(train, flow.size, flow.qps); });
-  if (whole % flow.qps > 0) framing.send_messages(train, flow.size, whole % flow.qps);
-  if (whole < plan->count) framing.send_messages(train, last, 1);
-  using enum wire::Opcode;
-  const double moved = train.arrived_ns();
-  if (read) return one_packet_ns(forth, framing.octets(kRcReadRequest)) + moved;
-  if (is_unreliable(flow.op)) return moved;
+  const uint64_t rest = *file ? **file - (plan->count - 1) * flow.size : flow.size;
   const bool atomic = flow.op == FlowOp::kAtomic;
-  return moved + one_packet_ns(back, framing.octets(atomic ? kRcAtomicAck : kRcAck));
+  // So many messages in a row, in turn by the queue pairs, the last one of `last` octets.
+  auto row_ns = [&](uint64_t messages, uint64_t pairs, uint64_t last) {
+    const uint64_t whole = last == flow.size ? messages : messages - 1;
+    PacketTrain train(read ? back : forth);
+    train.repeat(whole / pairs, [&] { framing.send_messages(train, flow.size, pairs); });
+    if (whole % pairs > 0) framing.send_messages(train, flow.size, whole % pairs);
+    if (whole < messages) framing.send_messages(train, last, 1);
+    using enum wire::Opcode;
+    const double moved = train.arrived_ns();
+    if (read) return one_packet_ns(forth, framing.octets(kRcReadRequest)) + moved;
+    if (is_unreliable(flow.op)) return moved;
+    return moved + one_packet_ns(back, framing.octets(atomic ? kRcAtomicAck : kRcAck));
+  };
+  const double all = row_ns(plan->count, flow.qps, rest);
+  if (!read && !atomic) return all;
+  // Each further READ or atomic of a queue pair waits for the response to an earlier one: so long
+  // takes the first queue pair, alone.
+  const uint64_t at_once = std::min<uint64_t>(plan->depth, QpAttributes{}.max_rd_atomic);
+  const uint64_t messages = plan->messages_of(0);
+  const uint64_t rounds = (messages - 1) / at_once;
+  const uint64_t last = flow.qps == 1 ? rest : flow.size;
+  const double waits = static_cast<double>(rounds) * row_ns(1, 1, flow.size);
+  return std::max(all, waits + row_ns(messages - rounds * at_once, 1, last));
 }
 
 }  // namespace rocefs
