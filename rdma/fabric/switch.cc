@@ -455,7 +455,8 @@ void Switch::apply(std::span<const KnobValue> values) {
 }
 
 void Switch::warn_of_late_marks() {
-  if (!warn_ || !plan_.pfc || settings_.ecn.kmin <= plan_.ecn_bound()) return;
+  if (!warn_ || !plan_.pfc || !settings_.ecn.enable) return;
+  if (settings_.ecn.kmin <= plan_.ecn_bound()) return;
   warn_(fmt::format("{}: ecn/kmin {} is above its bound {}: PAUSE may come before the first mark",
                     name_, settings_.ecn.kmin, plan_.ecn_bound()));
 }

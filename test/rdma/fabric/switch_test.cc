@@ -236,15 +236,18 @@ TEST_CASE("switch: a value that breaks a rule between knobs is refused, and chan
   CHECK_FALSE(star.knobs.store("buffer/size", "11999000"));
 }
 
-TEST_CASE("switch: a Kmin above its bound is accepted with a warning while PFC is on") {
+TEST_CASE("switch: a Kmin above its bound is accepted with a warning while ECN and PFC are on") {
   Star star(32);
   std::vector<std::string> warnings;
   star.hub.set_warning([&](const std::string& text) { warnings.push_back(text); });
   star.knobs.set("buffer/size", "12000000").set("pfc/headroom", "22400");
   CHECK(star.hub.plan().ecn_bound() == 21755);  // the paper's, at beta 8
   star.knobs.set("ecn/kmin", "21755");
+  star.knobs.set("ecn/enable", "1");
   CHECK(warnings.empty());
-  star.knobs.set("ecn/kmin", "21756");
+  star.knobs.set("ecn/enable", "0").set("ecn/kmin", "21756");
+  CHECK(warnings.empty());  // nothing is marked
+  star.knobs.set("ecn/enable", "1");
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0] ==
         "s: ecn/kmin 21756 is above its bound 21755: PAUSE may come before the first mark");
