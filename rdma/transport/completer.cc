@@ -42,7 +42,7 @@ void Completer::take_response(PacketPtr&& packet, const wire::Transport& headers
                        headers.operation() == wire::Opcode::kRcAck &&
                        headers.aeth().syndrome == aeth::kNakSequence;
   if (selective_nak) {
-    return handle_selective_nak(unwrap_psn(headers.aeth().msn, window_.unacked()), now);
+    return handle_selective_nak(unwrap_psn(headers.aeth().msn, window_.unacked()));
   }
   uint64_t psn = unwrap_psn(headers.psn(), window_.unacked());
   // A stale or ghost response, outside [unacked, max_sent), is ignored (IBTA 9.7.5.1).
@@ -107,19 +107,16 @@ void Completer::handle_sequence_nak(uint64_t psn, TimeNs now) {
   arm_timer(now);
 }
 
-// A selective NAK names one missing packet and acknowledges none.
-void Completer::handle_selective_nak(uint64_t psn, TimeNs now) {
+// A selective NAK names one missing packet and acknowledges none. It neither uses a retry nor sets
+// the deadline: repairs that bring no progress end in time-outs.
+void Completer::handle_selective_nak(uint64_t psn) {
   if (!active()) return;
   qp_.port().counters().packet_seq_err.add();
   // The packet has come since, or is to be sent anyway.
   if (psn < window_.unacked() || psn >= window_.next()) return;
   const SendWqe& wqe = window_.at(window_.position_of(psn));
   if (wqe.awaits_response() && psn != wqe.first_psn) return;  // one packet asks for all
-  uint64_t end = wqe.awaits_response() ? wqe.end_psn() : psn + 1;
-  if (selective_.is_scheduled(psn, end)) return;
-  if (selective_.uses_retry(psn, now) && !use_retry()) return;
-  selective_.schedule(psn, end);
-  arm_timer(now);
+  selective_.schedule(psn, wqe.awaits_response() ? wqe.end_psn() : psn + 1);
 }
 
 // An implied NAK: an answer to a later request shows that the response to a READ or atomic was lost
@@ -237,8 +234,8 @@ void Completer::handle_response(PacketPtr&& packet, const wire::Transport& heade
 void Completer::handle_out_of_order_response(PacketPtr&& packet, const wire::Transport& headers,
                                              uint64_t psn, TimeNs now) {
   acknowledge_before(psn, now);
-  bool awaited = active() && psn - window_.unacked() < kMaxOutOfOrder &&
-                 !selective_.has_arrived(psn) && placing() < kMaxPlacements;
+  bool awaited = active() && psn >= window_.unacked() && !selective_.has_arrived(psn) &&
+                 placing() < kMaxPlacements;
   if (!awaited) return;
   uint64_t position = window_.position_of(psn);
   if (!window_.at(position).awaits_response() || !fits(window_.at(position), headers, psn)) {

@@ -68,7 +68,7 @@ class Completer final : public MemoryListener {
   }
   void handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now);
   void handle_sequence_nak(uint64_t psn, TimeNs now);
-  void handle_selective_nak(uint64_t psn, TimeNs now);
+  void handle_selective_nak(uint64_t psn);
   void handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now);
   void handle_fatal_nak(uint64_t psn, uint8_t code, TimeNs now);
   void handle_implied_nak(bool progress, TimeNs now);

@@ -1,7 +1,7 @@
 // MissingPsns: PSNs that are missing although packets beyond them have come, and the time to ask
 // for each. A hole is lost when more packets than the reorder window have come since it was seen,
-// or when the reorder time is over. A hole that was asked for is asked for again when the reply
-// does not come.
+// or when the reorder time is over. What was asked for is asked for again when no reply, or no
+// further part of it, comes in time.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class MissingPsns {
     TimeNs reorder_ns = 0;  // time for which a packet may be overtaken
     TimeNs reply_ns = 0;    // time that a reply may take, until one has been timed
   };
-  // Tries after which a hole is given up.
+  // Tries after which a hole is given up, none of which has brought any missing packet.
   static constexpr uint8_t kMaxTries = 8;
 
   bool empty() const { return gaps_.empty(); }
@@ -30,8 +30,8 @@ class MissingPsns {
   void mark_received(uint64_t begin, uint64_t end, TimeNs now);
   // Drops the PSNs before `psn`, which are no longer wanted.
   void drop_before(uint64_t psn);
-  // Calls `ask(begin, end, tries)` for each hole that is lost or whose reply is late; `tries`
-  // counts from 1.
+  // Calls `ask(begin, end, tries)` for each hole that is lost or whose reply is late. `tries`
+  // counts those since any missing packet came, from 1.
   template <class Ask>
   void nak_due(TimeNs now, const ReorderLimits& reorder_limits, Ask ask) {
     if (!may_be_lost(now, reorder_limits)) return;
@@ -57,7 +57,9 @@ class MissingPsns {
     uint64_t begin, end;
     uint64_t seen_at;  // value of arrivals_
     TimeNs due;
-    TimeNs asked_at;
+    TimeNs asked_at;   // time of the first try
+    TimeNs wait;       // for the reply to the last one
+    uint64_t repairs;  // value of repairs_ at the last try
     uint8_t tries;
   };
 
@@ -73,6 +75,7 @@ class MissingPsns {
   std::vector<Gap> gaps_;  // sorted by PSN; holes touch only if seen apart
   uint64_t arrivals_ = 0;
   uint64_t seen_first_ = 0;  // least seen_at of the holes not asked for
+  uint64_t repairs_ = 0;     // replies that have come
   TimeNs due_ = kNever;
   TimeNs reply_ns_ = 0;  // smoothed reply time; 0: not yet timed
 };

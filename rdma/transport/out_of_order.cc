@@ -1,6 +1,6 @@
 // Out-of-order packets: a reliable responder's handling of packets ahead of the expected PSN when
 // selective retransmission is agreed.
-#include <cassert>
+#include <algorithm>
 
 #include "rdma/transport/qp_context.h"
 #include "rdma/transport/responder.h"
@@ -10,7 +10,8 @@
 namespace rocefs {
 
 Responder::OutOfOrder::OutOfOrder(Responder& responder)
-    : to_nak(kMaxNaks), timer(event_of<&Responder::on_missing_timer>(&responder)) {}
+    : timer(event_of<&Responder::on_missing_timer>(&responder)),
+      nak_timer(event_of<&Responder::on_nak_timer>(&responder)) {}
 
 bool Responder::selective() const {
   return qp_.host().selective().enabled() && agreement_.agrees();
@@ -24,9 +25,9 @@ void Responder::buffer_out_of_order(PacketPtr&& packet, const wire::Transport& h
   OutOfOrder& ooo = *ooo_;
   ooo.missing.count_arrival();
   ooo.top = std::max(ooo.top, expected_psn_);
-  // A packet too far ahead is dropped, but shows that the expected PSN is missing.
+  // A packet too far ahead is dropped, but shows that those before it are missing.
   bool beyond = psn - expected_psn_ >= kMaxOutOfOrder;
-  if (beyond) psn = expected_psn_ + 1;
+  if (beyond) psn = expected_psn_ + kMaxOutOfOrder;
   const wire::OpcodeInfo& info = headers.info();
   bool read = info.has_reth && !info.has_payload;
   uint64_t psns = read ? psns_of(headers.reth().dma_len, qp_.attributes().path_mtu) : 1;
@@ -96,16 +97,16 @@ void Responder::deliver_in_order() {
 }
 
 // Sends NAKs for the PSNs that are lost by now. After kMaxTries without an answer all kept packets
-// are dropped.
+// are dropped, and everything is asked for.
 void Responder::send_missing_naks(TimeNs now) {
   OutOfOrder& ooo = *ooo_;
   bool hopeless = false;
   auto ask = [&](uint64_t begin, uint64_t end, uint8_t tries) {
     hopeless |= tries > MissingPsns::kMaxTries;
-    for (uint64_t psn = begin; psn < end && !ooo.to_nak.full(); ++psn) ooo.to_nak.push(psn);
+    ooo.to_nak.add(begin, end);
   };
   if (!ooo.missing.empty()) ooo.missing.nak_due(now, qp_.reorder_limits(), ask);
-  if (hopeless) return drop_out_of_order();
+  if (hopeless) return request_all();
   if (!ooo.to_nak.empty()) qp_.make_acknowledge_ready();
   if (ooo.missing.due() == kNever) {
     qp_.scheduler().cancel(ooo.timer);
@@ -125,18 +126,36 @@ void Responder::drop_out_of_order() {
   ooo_->packets.clear();
   ooo_->missing.clear();
   ooo_->top = expected_psn_;
-  while (!ooo_->to_nak.empty()) ooo_->to_nak.pop();
+  ooo_->to_nak.clear();
   qp_.scheduler().cancel(ooo_->timer);
+  qp_.scheduler().cancel(ooo_->nak_timer);
+}
+
+// Whether a NAK may go now. After a burst NAKs go as fast as the link brings full packets: one
+// packet may fill the whole hole, as a READ of many PSNs does.
+bool Responder::may_nak(TimeNs now) {
+  constexpr TimeNs kBurst = 128;
+  OutOfOrder& ooo = *ooo_;
+  auto packet_ns = static_cast<TimeNs>(qp_.port().receive_ns(qp_.attributes().path_mtu));
+  if (ooo.next_nak > now) {
+    qp_.scheduler().at(ooo.nak_timer, ooo.next_nak);
+    return false;
+  }
+  ooo.next_nak = std::max(ooo.next_nak, now - kBurst * packet_ns) + packet_ns;
+  return true;
 }
 
 // Emits a selective NAK, which names one missing PSN and acknowledges none. The PSN in its BTH is
 // one before which everything is done, so that a peer may take it for a sequence NAK.
 PacketPtr Responder::emit_selective_nak() {
   OutOfOrder& ooo = *ooo_;
+  ooo.to_nak.drop_before(expected_psn_);
   while (!ooo.to_nak.empty()) {
-    uint64_t psn = ooo.to_nak.front();
-    ooo.to_nak.pop();
-    if (psn < expected_psn_ || ooo.packets.holds(psn)) continue;
+    uint64_t psn = ooo.to_nak.front().begin;
+    bool kept = ooo.packets.holds(psn);
+    if (!kept && !may_nak(qp_.scheduler().now())) break;
+    ooo.to_nak.drop_before(psn + 1);
+    if (kept) continue;
     uint64_t done = steps_.empty() ? expected_psn_ : steps_.front().psn;
     wire::HeaderTemplate::Fields fields;
     fields.opcode = qp_.opcode(wire::Opcode::kRcAck);

@@ -1,5 +1,5 @@
-// ReorderBuffer: packets that came ahead of their turn, by PSN. At most kMaxOutOfOrder PSNs beyond
-// the expected one; memory grows with the packets kept.
+// ReorderBuffer: packets that came ahead of their turn, by PSN. At most kMaxOutOfOrder PSNs from
+// the expected one on; memory grows with their distance from it.
 #pragma once
 
 #include <algorithm>

@@ -99,7 +99,7 @@ PacketPtr Requester::emit_new(TimeNs now) {
 // cannot be fetched, everything is sent again, and the failure is found in its turn.
 PacketPtr Requester::emit_retransmission(TimeNs now) {
   uint64_t position = 0;
-  const SelectiveRepeat::Retransmission* next = selective_.next(position);
+  std::optional<SelectiveRepeat::Retransmission> next = selective_.next(position);
   if (!next) return nullptr;
   const SendWqe& wqe = window_.at(position);
   PacketPtr packet;
@@ -112,7 +112,7 @@ PacketPtr Requester::emit_retransmission(TimeNs now) {
   }
   congestion_.note_retransmission();
   write_headers(wqe, {next->psn, next->end, true}, *packet, now);
-  selective_.pop();
+  selective_.sent(*next);
   ++packets_sent_;
   ++packets_resent_;
   qp_.port().counters().sr_retrans.add();

@@ -143,14 +143,20 @@ void Responder::handle_duplicate(const wire::Transport& headers, uint64_t psn) {
 }
 
 // A gap gets one NAK, and packets behind it are dropped, unless one NAK for each missing packet is
-// agreed. Packets behind a refused one are no gap: the far end sends them again (IBTA 9.7.5.2.8).
+// agreed and has not been in vain. Packets behind a refused one are no gap: the far end sends them
+// again (IBTA 9.7.5.2.8).
 void Responder::handle_gap(PacketPtr&& packet, const wire::Transport& headers, uint64_t psn) {
   if (state_ == ResponderState::kRefused) return;
   qp_.note_gap(psn - expected_psn_);
   qp_.port().counters().out_of_sequence.add();
-  if (selective()) return buffer_out_of_order(std::move(packet), headers, psn);
-  drop_out_of_order();
   if (state_ == ResponderState::kGap) return;  // the NAK has been sent
+  if (selective()) return buffer_out_of_order(std::move(packet), headers, psn);
+  request_all();
+}
+
+// Asks for the expected PSN and all behind it.
+void Responder::request_all() {
+  drop_out_of_order();
   state_ = ResponderState::kGap;
   Step step;
   step.psn = expected_psn_;

@@ -24,6 +24,7 @@
 #include "rdma/transport/congestion.h"
 #include "rdma/transport/congestion_echo.h"
 #include "rdma/transport/missing_psns.h"
+#include "rdma/transport/psn_ranges.h"
 #include "rdma/transport/qp_context.h"
 #include "rdma/transport/reorder_buffer.h"
 #include "rdma/transport/responder_resources.h"
@@ -111,11 +112,12 @@ class Responder final : public MemoryListener {
     explicit OutOfOrder(Responder& responder);
     ReorderBuffer packets;
     MissingPsns missing;
-    uint64_t top = 0;            // one past the highest PSN that has come
-    WorkQueue<uint64_t> to_nak;  // PSNs to send NAKs for
+    uint64_t top = 0;     // one past the highest PSN that has come
+    PsnRanges to_nak;     // PSNs to send NAKs for
+    TimeNs next_nak = 0;  // time from which the next NAK may go
     Event timer;
+    Event nak_timer;
   };
-  static constexpr size_t kMaxNaks = 128;  // NAKs that wait to be sent
 
   // responder.cc
   void receive_reliable(PacketPtr&& packet, const wire::Transport& headers);
@@ -125,6 +127,7 @@ class Responder final : public MemoryListener {
   void handle_expected(PacketPtr&& packet, const wire::Transport& headers);
   void handle_duplicate(const wire::Transport& headers, uint64_t psn);
   void handle_gap(PacketPtr&& packet, const wire::Transport& headers, uint64_t psn);
+  void request_all();
   void abandon_message();
   void add_step(Step& step);
   void complete_steps();
@@ -146,6 +149,8 @@ class Responder final : public MemoryListener {
   void send_missing_naks(TimeNs now);
   void drop_out_of_order();
   void on_missing_timer(TimeNs now);
+  void on_nak_timer(TimeNs) { qp_.make_acknowledge_ready(); }
+  bool may_nak(TimeNs now);
   PacketPtr emit_selective_nak();
 
   // request_check.cc

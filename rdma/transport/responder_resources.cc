@@ -60,7 +60,7 @@ void ResponderResources::replay(uint64_t psn, uint64_t end) {
 // Schedules a part of a response that the far end is missing: before all whole responses, since it
 // is older.
 void ResponderResources::replay_part(uint32_t slot, uint64_t psn, uint64_t end) {
-  constexpr size_t kMaxParts = 128;  // the far end asks again for parts beyond
+  constexpr size_t kMaxParts = 1024;  // the far end asks again for parts beyond
   for (const PendingResponse& one : pending_) {
     if (one.slot == slot && one.next <= psn && end <= one.end) return;  // the part is due already
   }

@@ -12,9 +12,10 @@
 //              the expected PSN, refused                 <--+
 //              / RNR NAK or fatal NAK
 //
-// With selective retransmission there is no GAP: packets ahead are kept, and each missing one gets
-// a NAK of its own (out_of_order.cc). A fatal NAK also ends the connection (ERR). Duplicates are
-// answered in each state and change none (IBTA 9.7.5.1.4, 9.7.4.1).
+// With selective retransmission there is no GAP unless a missing packet is given up: packets ahead
+// are kept, and each missing one gets a NAK of its own (out_of_order.cc). A fatal NAK also ends the
+// connection (ERR). Duplicates are answered in each state and change none
+// (IBTA 9.7.5.1.4, 9.7.4.1).
 #pragma once
 
 #include <cstddef>

@@ -22,9 +22,9 @@ inline constexpr KnobRow kSelectiveKnobs[] = {
 // missing PSN in place of the MSN. The PSN in its BTH has the meaning of any sequence NAK's, so
 // that a peer that takes it for one completes no request that has not arrived.
 inline constexpr uint8_t kSelectiveNak = 0x01;
-// Maximum of PSNs ahead of the oldest missing one that either end keeps; packets beyond are
-// dropped.
-inline constexpr uint64_t kMaxOutOfOrder = 4096;
+// PSNs from the oldest missing one on that a responder keeps, and that a requester has in flight:
+// 268 MB of the largest packets. Packets beyond are dropped.
+inline constexpr uint32_t kMaxOutOfOrder = 1u << 16;
 
 // Settings of a device's knobs. Core thread.
 class SelectiveSettings final : public KnobOwner {

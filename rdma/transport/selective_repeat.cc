@@ -6,8 +6,7 @@
 namespace rocefs {
 
 SelectiveRepeat::Own::Own(SelectiveRepeat& repeat)
-    : retransmissions(kMaxRetransmissions),
-      timer(event_of<&SelectiveRepeat::on_missing_timer>(&repeat)) {}
+    : timer(event_of<&SelectiveRepeat::on_missing_timer>(&repeat)) {}
 
 SelectiveRepeat::Own& SelectiveRepeat::own() {
   if (!own_) own_ = std::make_unique<Own>(*this);
@@ -17,6 +16,7 @@ SelectiveRepeat::Own& SelectiveRepeat::own() {
 void SelectiveRepeat::start() {
   agreement_.forget();
   active_ = false;
+  window_.set_reach(SendWindow::kNoLimit);
   reset();
 }
 
@@ -24,6 +24,7 @@ bool SelectiveRepeat::choose() {
   bool may_use = qp_.host().selective().enabled() && agreement_.may_agree();
   if (may_use == active_) return false;
   active_ = may_use;
+  window_.set_reach(active_ ? kMaxOutOfOrder : SendWindow::kNoLimit);
   if (active_) {
     own().acknowledged = own().top = window_.unacked();
     own().recovery = 0;
@@ -37,7 +38,7 @@ bool SelectiveRepeat::choose() {
 
 void SelectiveRepeat::drop() {
   if (!own_) return;
-  while (!own_->retransmissions.empty()) own_->retransmissions.pop();
+  own_->retransmissions.clear();
   own_->fetch.drop();
   own_->missing.clear();
   own_->top = window_.unacked();
@@ -48,9 +49,8 @@ void SelectiveRepeat::drop() {
 void SelectiveRepeat::reset() {
   if (!own_) return;
   drop();
-  own_->arrived.fill(0);
+  own_->arrived.clear();
   own_->acknowledged = window_.unacked();
-  own_->asked_for = 0;
 }
 
 void SelectiveRepeat::acknowledge(uint64_t psn) {
@@ -58,19 +58,8 @@ void SelectiveRepeat::acknowledge(uint64_t psn) {
 }
 
 void SelectiveRepeat::mark_arrived(uint64_t psn, TimeNs now) {
-  own_->flip(psn);
+  own_->arrived.add(psn, window_.unacked());
   own_->missing.mark_received(psn, psn + 1, now);
-}
-
-bool SelectiveRepeat::uses_retry(uint64_t psn, TimeNs now) {
-  if (psn != window_.unacked()) return false;
-  if (std::exchange(own().asked_for, psn) != psn) {
-    own().retry_due = now;
-    return false;
-  }
-  if (now < own().retry_due) return false;
-  own().retry_due = now + (TimeNs{4096} << (qp_.attributes().timeout & 31));
-  return true;
 }
 
 uint64_t SelectiveRepeat::take_answered() {
@@ -81,7 +70,7 @@ uint64_t SelectiveRepeat::take_answered() {
     if (!wqe.begun) break;
     if (wqe.end_psn() <= psn) continue;
     if (wqe.awaits_response()) {
-      for (; psn < wqe.end_psn() && own_->has(psn); ++psn) own_->flip(psn);
+      for (; psn < wqe.end_psn() && has_arrived(psn); ++psn) own_->arrived.remove(psn);
     } else {
       psn = std::min(wqe.end_psn(), std::max(psn, own_->acknowledged));
     }
@@ -120,8 +109,7 @@ void SelectiveRepeat::note_missing(uint64_t begin, uint64_t end, TimeNs now) {
 void SelectiveRepeat::request_missing(TimeNs now) {
   // A hole that was given up is left to the time-out.
   auto ask = [&](uint64_t begin, uint64_t end, uint8_t tries) {
-    begin = std::max(begin, window_.unacked());
-    if (tries <= MissingPsns::kMaxTries && begin < end) schedule(begin, end);
+    if (tries <= MissingPsns::kMaxTries) schedule(begin, end);
   };
   own_->missing.drop_before(window_.unacked());
   own_->missing.nak_due(now, qp_.reorder_limits(), ask);
@@ -137,19 +125,8 @@ void SelectiveRepeat::on_missing_timer(TimeNs now) {
   request_missing(now);
 }
 
-// Whether these PSNs are about to be sent again.
-bool SelectiveRepeat::is_scheduled(uint64_t psn, uint64_t end) {
-  WorkQueue<Retransmission>& all = own().retransmissions;
-  for (uint64_t at = all.head(); at != all.tail(); ++at) {
-    if (all.at(at).psn <= psn && end <= all.at(at).end) return true;
-  }
-  return false;
-}
-
 void SelectiveRepeat::schedule(uint64_t psn, uint64_t end) {
-  WorkQueue<Retransmission>& all = own().retransmissions;
-  if (is_scheduled(psn, end) || all.full()) return;  // a full queue: the PSNs are asked for again
-  all.push({psn, end});
+  own().retransmissions.add(psn, end);
   qp_.make_data_ready();
 }
 
@@ -174,32 +151,38 @@ bool SelectiveRepeat::probe() {
 
 // Schedules the oldest unanswered packet, or the missing part of the oldest response.
 void SelectiveRepeat::retransmit_oldest() {
-  uint64_t psn = window_.unacked(), end = psn + 1;
+  uint64_t psn = window_.unacked();
   const SendWqe& wqe = window_.at(window_.position_of(psn));
-  if (!wqe.awaits_response()) return schedule(psn, end);
-  uint64_t seen = std::min(wqe.end_psn(), psn + kMaxOutOfOrder);
-  while (end < seen && !has_arrived(end)) ++end;
-  schedule(psn, end == seen ? wqe.end_psn() : end);
+  if (!wqe.awaits_response()) return schedule(psn, psn + 1);
+  schedule(psn, missing_end(psn, wqe.end_psn()));
 }
 
-// Trims PSNs that have come meanwhile. False when none is left.
-bool SelectiveRepeat::trim(Retransmission& next, uint64_t& position) {
-  next.psn = std::max(next.psn, window_.unacked());
-  while (next.psn < next.end && has_arrived(next.psn)) ++next.psn;
-  if (next.psn >= next.end || next.psn >= window_.next()) return false;
-  position = window_.position_of(next.psn);
-  next.end = std::min(next.end, window_.at(position).end_psn());
-  return true;
-}
-
-const SelectiveRepeat::Retransmission* SelectiveRepeat::next(uint64_t& position) {
-  while (has_retransmissions()) {
-    Retransmission& next = own_->retransmissions.front();
-    if (trim(next, position)) return &next;
-    own_->retransmissions.pop();
-    own_->fetch.drop();
+// End of the missing PSNs from `psn` on, up to `end`.
+uint64_t SelectiveRepeat::missing_end(uint64_t psn, uint64_t end) const {
+  uint64_t beyond = window_.unacked() + own_->arrived.size();  // nothing from here on has come
+  for (uint64_t at = psn; at < std::min(end, beyond); ++at) {
+    if (has_arrived(at)) return at;
   }
-  return nullptr;
+  return end;
+}
+
+std::optional<SelectiveRepeat::Retransmission> SelectiveRepeat::next(uint64_t& position) {
+  while (has_retransmissions()) {
+    PsnRanges::Range range = own_->retransmissions.front();
+    uint64_t psn = std::max(range.begin, window_.unacked());
+    while (psn < range.end && has_arrived(psn)) ++psn;
+    if (psn >= window_.next()) psn = range.end;  // sent in its turn
+    if (psn != range.begin) {
+      own_->retransmissions.drop_before(psn);
+      own_->fetch.drop();
+      continue;
+    }
+    position = window_.position_of(psn);
+    const SendWqe& wqe = window_.at(position);
+    if (!wqe.awaits_response()) return Retransmission{psn, psn + 1};
+    return Retransmission{psn, missing_end(psn, std::min(range.end, wqe.end_psn()))};
+  }
+  return std::nullopt;
 }
 
 Prefetch::State SelectiveRepeat::fetch(const SendWqe& wqe, uint64_t position, uint64_t psn,

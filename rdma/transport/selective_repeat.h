@@ -3,13 +3,15 @@
 // connections only; core thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/loop/scheduler.h"
+#include "rdma/transport/arrived_psns.h"
 #include "rdma/transport/missing_psns.h"
 #include "rdma/transport/prefetch.h"
+#include "rdma/transport/psn_ranges.h"
 #include "rdma/transport/selective.h"
 #include "rdma/transport/send_window.h"
 
@@ -46,9 +48,7 @@ class SelectiveRepeat final : public MemoryListener {
   // active.
   void acknowledge(uint64_t psn);
   // Whether the response at this PSN has come, ahead of its turn.
-  bool has_arrived(uint64_t psn) const {
-    return psn - window_.unacked() < kMaxOutOfOrder && own_->has(psn);
-  }
+  bool has_arrived(uint64_t psn) const { return own_->arrived.has(psn, window_.unacked()); }
   void mark_arrived(uint64_t psn, TimeNs now);
   // Returns the end of the PSNs that are answered without a gap, and forgets responses before it.
   uint64_t take_answered();
@@ -58,21 +58,17 @@ class SelectiveRepeat final : public MemoryListener {
   void note_beyond(uint64_t psn, TimeNs now);
 
   bool has_retransmissions() const { return own_ && !own_->retransmissions.empty(); }
-  bool is_scheduled(uint64_t psn, uint64_t end);
+  // Schedules retransmission of these PSNs, the lowest first.
   void schedule(uint64_t psn, uint64_t end);
-  // Whether a NAK or a hole that asks for this PSN uses a retry: it does when the oldest packet is
-  // asked for again that was already retransmitted on request; at most once per ACK timeout, since
-  // the far end asks by its own, shorter limits.
-  bool uses_retry(uint64_t psn, TimeNs now);
   // Retransmits the newest packet after a time-out: either it was lost itself, or it makes the far
   // end name the missing ones. False when two probes have not helped and everything must be sent
   // again: the far end may go back n, or packets may be lost as fast as they are sent.
   bool probe();
 
-  // Next retransmission, without PSNs that have come meanwhile, and the position of its request;
-  // null if there is none.
-  const Retransmission* next(uint64_t& position);
-  void pop() { own_->retransmissions.pop(); }
+  // Next retransmission, without PSNs that have come meanwhile, and the position of its request.
+  std::optional<Retransmission> next(uint64_t& position);
+  // Notes that it has been sent.
+  void sent(const Retransmission& one) { own_->retransmissions.drop_before(one.end); }
   // Fetches the payload of a retransmission: kReady with the packet, kPending, or kFailed.
   Prefetch::State fetch(const SendWqe& wqe, uint64_t position, uint64_t psn, PacketPtr& packet);
 
@@ -80,31 +76,24 @@ class SelectiveRepeat final : public MemoryListener {
   bool memory_pending() const { return own_ && own_->fetch.pending(); }
 
  private:
-  static constexpr size_t kMaxRetransmissions = 1024;
-
   struct Own {
     explicit Own(SelectiveRepeat& repeat);
-    WorkQueue<Retransmission> retransmissions;
-    Prefetch fetch;                                       // payload of the first retransmission
-    std::array<uint64_t, kMaxOutOfOrder / 64> arrived{};  // responses ahead of their turn, by PSN
-    MissingPsns missing;                                  // missing responses
+    PsnRanges retransmissions;
+    Prefetch fetch;             // payload of the first retransmission
+    ArrivedPsns arrived;        // responses ahead of their turn
+    MissingPsns missing;        // missing responses
     uint64_t top = 0;           // PSN up to which missing responses are in `missing`
     uint64_t acknowledged = 0;  // PSN before which the far end has done all
     uint64_t recovery = 0;      // next() at the last time-out
-    uint64_t asked_for = 0;     // oldest PSN at the time that a NAK or a hole asked for it
-    TimeNs retry_due = 0;       // time from which asking again uses a further retry
     uint32_t probes = 0;        // probes since there was progress
     Event timer;
-
-    bool has(uint64_t psn) const { return arrived[psn % kMaxOutOfOrder / 64] >> psn % 64 & 1; }
-    void flip(uint64_t psn) { arrived[psn % kMaxOutOfOrder / 64] ^= uint64_t{1} << psn % 64; }
   };
 
   Own& own();
-  bool trim(Retransmission& next, uint64_t& position);
   void note_missing(uint64_t begin, uint64_t end, TimeNs now);
   void request_missing(TimeNs now);
   void retransmit_oldest();
+  uint64_t missing_end(uint64_t psn, uint64_t end) const;
   void on_missing_timer(TimeNs now);
 
   QpContext& qp_;

@@ -42,6 +42,8 @@ struct SendWqe {
 
 class SendWindow {
  public:
+  static constexpr uint32_t kNoLimit = ~0u;
+
   SendWindow(QpContext& qp, size_t depth) : qp_(qp), queue_(depth) {}
   ~SendWindow();
 
@@ -81,8 +83,11 @@ class SendWindow {
   uint32_t rd_atomics_begun() const { return rd_atomics_begun_; }
   uint32_t rd_atomics_sent() const { return rd_atomics_sent_; }
 
-  // Packets that may be in flight: the queue pair's window, or less after time-outs.
-  uint32_t limit() const { return std::min(qp_.attributes().window, limit_); }
+  // Packets that may be in flight: the queue pair's window, as many as the far end can take, or
+  // less after time-outs.
+  uint32_t limit() const { return std::min({qp_.attributes().window, reach_, limit_}); }
+  // Sets the number of packets that the far end can take.
+  void set_reach(uint32_t packets) { reach_ = packets; }
   // Notes a time-out without progress since the last one: sends less at a time from now on.
   void shrink() { limit_ = std::max(1u, limit() / 4); }
   // Notes progress.
@@ -129,8 +134,8 @@ class SendWindow {
   uint64_t octets_begun_ = 0;
   uint32_t rd_atomics_begun_ = 0;
   uint32_t rd_atomics_sent_ = 0;
-  static constexpr uint32_t kNoLimit = ~0u;
   uint32_t limit_ = kNoLimit;
+  uint32_t reach_ = kNoLimit;
 };
 
 }  // namespace rocefs

@@ -218,33 +218,6 @@ TEST_CASE("selective: a NAK that is repeated without end uses up the retries") {
   CHECK(pair.near().packet_seq_err.get() >= 1);
 }
 
-TEST_CASE("selective: at most 4096 packets ahead are kept, and the rest is sent again") {
-  QpAttributes attributes = wide();
-  attributes.window = 8000;
-  attributes.timeout = 14;
-  World world;
-  constexpr uint32_t kLong = 7000 * kMtu;
-  Connection link(world, kLong, attributes);
-  for (const char* name : {"mb_0", "mb_1"}) set_sr(world.device(name), true);
-  fill(bytes_of(*link.near_memory), 4);
-  Meddler forth(world, world.link("sw_0-mb_1"), 1, {});
-  uint64_t most = 0;
-  bool open = false;
-  forth.script = [&](const wire::Parsed& parsed, Packet&) {
-    most = std::max(most, static_cast<uint64_t>(world.outstanding.packets));
-    open |= parsed.headers.bth.psn >= 6900;
-    return parsed.headers.bth.psn == 5 && !open;
-  };
-  link.post(link.receive(1, 0, kLong));
-  link.post(link.send(1, 0, kLong));
-  REQUIRE(world.run_idle());
-  CHECK(Connection::poll(link.near_cq).at(0).status == WcStatus::kSuccess);
-  auto near = bytes_of(*link.near_memory), far = bytes_of(*link.far_memory);
-  CHECK(std::equal(near.begin(), near.end(), far.begin()));
-  CHECK(most > 4000);
-  CHECK(most < 4096 + 100);  // packets under way included
-}
-
 TEST_CASE("selective: enabling and disabling take effect within a round trip") {
   for (bool enable : {false, true}) {
     INFO((enable ? "enabled" : "disabled") << " under traffic");
