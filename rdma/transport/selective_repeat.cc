@@ -138,14 +138,12 @@ bool SelectiveRepeat::probe() {
   }
   if (++own_->probes > kMaxProbes) return false;
   own_->recovery = window_.next();
+  retransmit_oldest();
   uint64_t newest = window_.next() - 1;
   const SendWqe& wqe = window_.at(window_.position_of(newest));
   if (wqe.awaits_response()) newest = wqe.first_psn;
-  if (newest <= window_.unacked()) {
-    retransmit_oldest();
-  } else {
+  if (newest > window_.unacked())
     schedule(newest, wqe.awaits_response() ? wqe.end_psn() : newest + 1);
-  }
   return true;
 }
 

@@ -60,9 +60,10 @@ class SelectiveRepeat final : public MemoryListener {
   bool has_retransmissions() const { return own_ && !own_->retransmissions.empty(); }
   // Schedules retransmission of these PSNs, the lowest first.
   void schedule(uint64_t psn, uint64_t end);
-  // Retransmits the newest packet after a time-out: either it was lost itself, or it makes the far
-  // end name the missing ones. False when two probes have not helped and everything must be sent
-  // again: the far end may go back n, or packets may be lost as fast as they are sent.
+  // Retransmits the oldest unanswered packet after a time-out, which the far end
+  // answers even while it drops all behind it, and the newest, which was lost itself or makes the
+  // far end name the missing ones. False when two probes have not helped and everything must be
+  // sent again: the far end may go back n, or packets may be lost as fast as they are sent.
   bool probe();
 
   // Next retransmission, without PSNs that have come meanwhile, and the position of its request.
