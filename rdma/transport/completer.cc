@@ -70,7 +70,14 @@ void Completer::choose_recovery() {
   bool recovering = selective_.choose();
   bool sending =
       window_.state == RequesterState::kSending || window_.state == RequesterState::kBlocked;
-  if (recovering && qp_.sends() && sending) go_back_n_.rewind(window_.unacked());
+  if (recovering && qp_.sends() && sending) go_back();
+}
+
+// Makes the oldest unanswered packet the next to be sent. Nothing is in flight then: the deadline
+// is set when it leaves.
+void Completer::go_back() {
+  go_back_n_.rewind(window_.unacked());
+  deadline_ = kNever;
 }
 
 void Completer::handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now) {
@@ -80,7 +87,7 @@ void Completer::handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now) {
       if (selective_.active()) {
         if (active()) selective_.note_beyond(psn + 1, now);
       } else if (qp_.sends() && window_.unacked() <= psn) {
-        return handle_implied_nak(progress, now);
+        return handle_implied_nak(progress);
       }
       if (progress) qp_.make_data_ready();
       return;
@@ -103,8 +110,7 @@ void Completer::handle_sequence_nak(uint64_t psn, TimeNs now) {
   // Linux rxe sends one for each packet behind that of an RNR NAK. They are sent again anyway.
   if (window_.state == RequesterState::kRnrWait) return;
   if (!progress && !use_retry()) return;
-  go_back_n_.rewind(window_.unacked());
-  arm_timer(now);
+  go_back();
 }
 
 // A selective NAK names one missing packet and acknowledges none. It neither uses a retry nor sets
@@ -122,16 +128,13 @@ void Completer::handle_selective_nak(uint64_t psn) {
 // An implied NAK: an answer to a later request shows that the response to a READ or atomic was lost
 // (IBTA 9.7.5.2.9). One such answer counts: those that follow it were under way already, as are
 // those that follow a time-out.
-void Completer::handle_implied_nak(bool progress, TimeNs now) {
+void Completer::handle_implied_nak(bool progress) {
   if (progress) asked_again_ = false;
-  if (window_.state == RequesterState::kFailed || asked_again_ ||
-      window_.next() <= window_.unacked())
-    return;
+  if (window_.state == RequesterState::kFailed || asked_again_ || window_.none_in_flight()) return;
   qp_.port().counters().implied_nak_seq_err.add();
   if (!progress && !use_retry()) return;
   asked_again_ = true;
-  go_back_n_.rewind(window_.unacked());
-  arm_timer(now);
+  go_back();
 }
 
 void Completer::handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now) {
@@ -144,9 +147,8 @@ void Completer::handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now) {
   }
   if (qp_.attributes().rnr_retry != kInfiniteRetry) --rnr_retries_left_;
   retries_left_ = qp_.attributes().retry_count;  // the path and the far end are alive
-  go_back_n_.rewind(window_.unacked());
+  go_back();
   window_.state = RequesterState::kRnrWait;
-  deadline_ = kNever;
   qp_.scheduler().cancel(timer_);
   qp_.scheduler().at(rnr_timer_, now + rnr_timer_ns(timer));
 }
@@ -155,7 +157,7 @@ void Completer::handle_fatal_nak(uint64_t psn, uint8_t syndrome, TimeNs now) {
   bool progress = acknowledge_before(psn, now);
   if (!active()) return;
   bool answers_oldest = window_.position_of(window_.unacked()) == window_.position_of(psn);
-  if (!answers_oldest) return handle_implied_nak(progress, now);
+  if (!answers_oldest) return handle_implied_nak(progress);
   PortCounters& counters = qp_.port().counters();
   WcStatus status = WcStatus::kRemoteOperationError;
   if (syndrome == aeth::kNakInvalidRequest) {
@@ -198,10 +200,10 @@ void Completer::note_progress(TimeNs now) {
   asked_again_ = false;
   congestion_.acknowledged(window_.unacked(), now);
   // After going back, more can be acknowledged than was sent again.
-  if (window_.next() < window_.unacked()) go_back_n_.rewind(window_.unacked());
+  if (window_.next() < window_.unacked()) go_back();
   complete_finished();
   if (!active()) return;
-  if (window_.all_answered()) {
+  if (window_.none_in_flight()) {
     deadline_ = kNever;  // the event finds no deadline and ends
   } else {
     arm_timer(now);
@@ -217,7 +219,7 @@ void Completer::handle_response(PacketPtr&& packet, const wire::Transport& heade
   if (!active()) return;
   if (window_.unacked() < psn) {
     qp_.note_gap(psn - window_.unacked());
-    return handle_implied_nak(progress, now);
+    return handle_implied_nak(progress);
   }
   if (placing() == kMaxPlacements) return;
   uint64_t position = window_.position_of(psn);
@@ -348,12 +350,14 @@ void Completer::arm_timer(TimeNs now) {
   if (timer_.due() > deadline_) qp_.scheduler().at(timer_, deadline_);
 }
 
-// Retransmits unanswered packets until the retries are used up.
+// Retransmits unanswered packets until the retries are used up. A retry is a packet sent again: one
+// that still waits for its turn, because of PAUSE or a low rate, is not late, and the deadline is
+// set when it leaves.
 void Completer::on_timeout(TimeNs now) {
   if (deadline_ == kNever) return;
   if (now < deadline_) return qp_.scheduler().at(timer_, deadline_);
   deadline_ = kNever;
-  if (window_.state == RequesterState::kFailed) return;
+  if (window_.state == RequesterState::kFailed || selective_.repeats_oldest()) return;
   ++timeouts_;
   qp_.port().counters().local_ack_timeout_err.add();
   if (congestion_.events().wanted()) congestion_.events().note_timeout(progress(), now);
@@ -362,9 +366,7 @@ void Completer::on_timeout(TimeNs now) {
   if (timed_out_) window_.shrink();
   timed_out_ = asked_again_ = true;
   choose_recovery();
-  if (!selective_.active()) return go_back_n_.rewind(window_.unacked());
-  if (!selective_.probe()) go_back_n_.rewind(window_.unacked());
-  arm_timer(now);
+  if (!selective_.active() || !selective_.probe()) go_back();
 }
 
 void Completer::on_rnr_wait_over(TimeNs) {

@@ -71,8 +71,9 @@ class Completer final : public MemoryListener {
   void handle_selective_nak(uint64_t psn);
   void handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now);
   void handle_fatal_nak(uint64_t psn, uint8_t code, TimeNs now);
-  void handle_implied_nak(bool progress, TimeNs now);
+  void handle_implied_nak(bool progress);
   void choose_recovery();
+  void go_back();
   // Acknowledges all PSNs before `psn`, but not past a READ or atomic whose response is missing.
   // Returns whether that was progress.
   bool acknowledge_before(uint64_t psn, TimeNs now);

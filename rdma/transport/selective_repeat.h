@@ -58,6 +58,10 @@ class SelectiveRepeat final : public MemoryListener {
   void note_beyond(uint64_t psn, TimeNs now);
 
   bool has_retransmissions() const { return own_ && !own_->retransmissions.empty(); }
+  // Whether the oldest unanswered packet is about to be sent again.
+  bool repeats_oldest() const {
+    return own_ && own_->retransmissions.contains(window_.unacked(), window_.unacked() + 1);
+  }
   // Schedules retransmission of these PSNs, the lowest first.
   void schedule(uint64_t psn, uint64_t end);
   // Retransmits the oldest unanswered packet after a time-out, which the far end

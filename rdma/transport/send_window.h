@@ -78,7 +78,8 @@ class SendWindow {
   uint64_t max_sent() const { return max_sent_psn_; }
   // Whether an answer to this PSN is awaited.
   bool awaits(uint64_t psn) const { return psn - unacked_psn_ < max_sent_psn_ - unacked_psn_; }
-  bool all_answered() const { return unacked_psn_ == max_sent_psn_; }
+  // Whether no packet is in flight; after going back there may be late answers.
+  bool none_in_flight() const { return unacked_psn_ >= next_psn_; }
   // READs and atomics in the queue that have begun; those among them before the cursor.
   uint32_t rd_atomics_begun() const { return rd_atomics_begun_; }
   uint32_t rd_atomics_sent() const { return rd_atomics_sent_; }

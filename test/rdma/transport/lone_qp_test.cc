@@ -135,3 +135,44 @@ TEST_CASE("lone pair: requester and responder follow their state diagrams") {
         std::vector<WcStatus>{WcStatus::kSuccess, WcStatus::kLocalProtectionError});
   CHECK(lone.near.qp.state() == QpState::kError);
 }
+
+TEST_CASE("lone: a retry is a packet sent again: while none can leave, no time-out counts") {
+  for (bool selective : {false, true}) {
+    INFO((selective ? "selective retransmission" : "go-back-N"));
+    Lone lone;
+    for (LoneEnd* end : {&lone.near, &lone.far})
+      end->host.selective().apply(std::vector<KnobValue>{uint64_t{selective}, uint64_t{64}});
+    lone.write(1, 0);
+    lone.request(lone.near.data());
+    lone.answer();  // the ends agree
+    PortCounters& counters = lone.near.host.port.counters();
+    for (uint8_t i = 0; i < 3; ++i) lone.write(i, i);
+    while (lone.near.data()) continue;  // all are lost
+    for (uint64_t retry = 1; retry <= 7; ++retry) {
+      while (lone.scheduler.run_one(lone.scheduler.now() + 100 * kSecond)) continue;
+      CHECK(counters.local_ack_timeout_err.get() == retry);
+      CHECK(lone.near.data());
+      while (lone.near.data()) continue;
+    }
+    CHECK(lone.near.completions().size() == 1);
+    while (lone.scheduler.run_one(lone.scheduler.now() + 100 * kSecond)) continue;
+    CHECK(lone.near.completions().at(0) == WcStatus::kRetryExceeded);
+  }
+}
+
+TEST_CASE("lone: after going back the deadline is that of packets which have been sent again") {
+  Lone lone;
+  PortCounters& counters = lone.near.host.port.counters();
+  for (uint8_t i = 0; i < 3; ++i) lone.write(i, i);
+  while (lone.near.data()) continue;  // all are lost
+  while (counters.local_ack_timeout_err.get() == 0) REQUIRE(lone.scheduler.run_one(kSecond));
+  wire::Headers headers;
+  PacketPtr again = lone.near.data();
+  headers = Lone::headers_of(*again);
+  headers.bth.ack_req = true;
+  Lone::rewrite(*again, headers);
+  lone.request(std::move(again));
+  lone.answer();
+  while (lone.scheduler.run_one(lone.scheduler.now() + 100 * kSecond)) continue;
+  CHECK(counters.local_ack_timeout_err.get() == 1);
+}
