@@ -79,10 +79,9 @@ bool QpContext::sr_capable() const {
 }
 
 // The reorder window is a number of packets or, where no more come, twice the time that they take
-// on the port's link: at least kMinOvertaken, since links on the way may be slower, and at most a
-// quarter of the time-out, so that the far end need not time out.
+// on the port's link: at most a quarter of the time-out, so that the far end need not time out. A
+// packet that slower links on the way delay by more is asked for too early, and comes twice.
 MissingPsns::ReorderLimits QpContext::reorder_limits() {
-  constexpr TimeNs kMinOvertaken = 200 * kMicrosecond;
   constexpr uint64_t kHeaders = wire::kIpv4Len + wire::kUdpLen + wire::kBthLen + wire::kIcrcLen;
   constexpr uint8_t kUsualTimeout = 14, kMaxTimeout = 18;
   uint8_t timeout = std::min(attributes_.timeout, kMaxTimeout);
@@ -91,7 +90,7 @@ MissingPsns::ReorderLimits QpContext::reorder_limits() {
   uint32_t window = host_.selective().reorder_window();
   double packet_ns = port_->receive_ns(attributes_.path_mtu + kHeaders);
   auto overtaken = static_cast<TimeNs>(2 * window * packet_ns);
-  return {window, std::min(std::max(overtaken, kMinOvertaken), quarter), quarter};
+  return {window, std::min(overtaken, quarter), quarter};
 }
 
 void QpContext::raise(QpEvent event) {

@@ -15,7 +15,8 @@ inline constexpr KnobRow kSelectiveKnobs[] = {
     {"sr/enable", KnobType::kBool, 0, 0, "0", "", "",
      "selective retransmission with far ends that have it enabled, too; others get go-back-N"},
     {"sr/reorder_window", KnobType::kUint, 0, 2048, "64", "", "packet",
-     "a packet that more than so many have overtaken is lost, or as long as twice that many take"},
+     "a packet that more than so many have overtaken is lost, or that is missing for as long as "
+     "twice so many full ones take on the port's link"},
 };
 
 // Bit of the BTH beside the A bit, which the ICRC covers: a sequence NAK whose AETH names the one

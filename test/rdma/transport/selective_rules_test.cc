@@ -130,6 +130,28 @@ TEST_CASE("selective: a packet that more than the reorder window has overtaken i
   }
 }
 
+TEST_CASE("selective: a packet that few overtake is lost after twice the reorder window's time") {
+  for (uint32_t window : {8u, 16u, 64u}) {
+    INFO("window " << window);
+    Pair pair(wide());
+    agree(pair, window);
+    TimeNs seen = 0, asked = 0;
+    Watch forth(pair, "sw_0-mb_1", [&](const wire::Parsed& parsed, Packet&) {
+      if (parsed.headers.bth.psn == 11 && seen == 0) seen = pair.world.scheduler.now();
+      return parsed.headers.bth.psn == 10 && asked == 0;
+    });
+    Watch back(pair, "sw_0-mb_0", [&](const wire::Parsed& parsed, Packet&) {
+      if (parsed.headers.bth.reserved7 & kSelectiveNak) asked = pair.world.scheduler.now();
+      return false;
+    });
+    REQUIRE(pair.outcome(pair.link.write(1, 0, 15 * kMtu)) == WcStatus::kSuccess);
+    double packet_ns = pair.world.link("sw_0-mb_1").serialization_ns(kMtu + 44);
+    TimeNs longest = static_cast<TimeNs>(2 * window * packet_ns);
+    CHECK(asked - seen >= longest);
+    CHECK(asked - seen < longest + 5 * kMicrosecond);  // and the way back
+  }
+}
+
 TEST_CASE("selective: SENDs, atomics and READs that arrive in any order are executed in order") {
   Pair pair(wide());
   agree(pair);
