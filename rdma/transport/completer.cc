@@ -141,6 +141,7 @@ void Completer::handle_rnr_nak(uint64_t psn, uint8_t timer, TimeNs now) {
   qp_.port().counters().rnr_nak_retry_err.add();
   acknowledge_before(psn, now);
   if (!active()) return;
+  if (window_.none_in_flight()) return;  // a duplicate: the request has not been sent again since
   if (rnr_retries_left_ == 0) {
     qp_.port().counters().req_rnr_retries_exceeded.add();
     return fail_at(window_.position_of(window_.unacked()), WcStatus::kRnrRetryExceeded);

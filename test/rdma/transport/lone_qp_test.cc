@@ -176,3 +176,26 @@ TEST_CASE("lone: after going back the deadline is that of packets which have bee
   while (lone.scheduler.run_one(lone.scheduler.now() + 100 * kSecond)) continue;
   CHECK(counters.local_ack_timeout_err.get() == 1);
 }
+
+TEST_CASE(
+    "lone requester: a duplicate of an RNR NAK uses no retry until the request is sent again") {
+  QpAttributes attributes;
+  attributes.path_mtu = 256;
+  attributes.rnr_retry = 1;
+  Lone lone(attributes);
+  REQUIRE(lone.near.qp.post(lone.eight(SendOp::kSend, 0)));
+  lone.request(lone.near.data());
+  PacketPtr nak = lone.far.qp.responder().emit_acknowledge();
+  REQUIRE(nak);
+  PacketPtr during = copy_of(*nak), after = copy_of(*nak), again = copy_of(*nak);
+  lone.take(std::move(nak));
+  lone.take(std::move(during));
+  CHECK(lone.near.qp.requester().state() == RequesterState::kRnrWait);
+  REQUIRE(lone.scheduler.run_one(kSecond));
+  lone.take(std::move(after));
+  CHECK(lone.near.qp.requester().state() == RequesterState::kSending);
+  CHECK(lone.near.host.port.counters().rnr_nak_retry_err.get() == 3);
+  REQUIRE(lone.near.data());
+  lone.take(std::move(again));
+  CHECK(lone.near.completions() == std::vector<WcStatus>{WcStatus::kRnrRetryExceeded});
+}
