@@ -83,7 +83,7 @@ void Npcc::packet_queued(const Packet& packet, size_t ingress, size_t egress, si
   if (!key) return;
   bool fresh = false;
   NpccFlow& flow = flows_.see(*key, now, fresh);
-  if (fresh) flow.sender_qpn = host_.sender_of(*key);
+  if (fresh || (!flow.sender_qpn && now - flow.looked_up >= kLookUpGap)) look_up(flow, now);
   bool moved = flow.egress != egress || flow.priority != priority;
   if (flow.interval != interval_ || moved) flow.queued = 0;
   flow.interval = interval_;
@@ -100,6 +100,11 @@ void Npcc::packet_queued(const Packet& packet, size_t ingress, size_t egress, si
     queue.before = 0;
   }
   if (!tick_.scheduled()) scheduler_.at(tick_, now + parameters_.interval_ns);
+}
+
+void Npcc::look_up(NpccFlow& flow, TimeNs now) {
+  flow.sender_qpn = host_.sender_of(flow.key, flow.sender_qpn);
+  flow.looked_up = now;
 }
 
 void Npcc::on_interval(TimeNs now) {
@@ -137,7 +142,7 @@ uint64_t Npcc::judge(Queue& queue, uint64_t length, TimeNs now) {
 }
 
 // Gives each flow of the queue its share of CNPs; a fraction of a CNP is kept for the next
-// interval.
+// interval. The sender may be another by now: receivers' numbers are used again.
 void Npcc::notify(size_t egress, size_t priority, uint64_t queued, uint64_t count, TimeNs now) {
   if (queued == 0) return;
   for (NpccFlow& flow : flows_.all()) {
@@ -145,6 +150,7 @@ void Npcc::notify(size_t egress, size_t priority, uint64_t queued, uint64_t coun
     if (flow.interval != interval_ || flow.egress != egress || flow.priority != priority) continue;
     flow.owed +=
         static_cast<double>(count) * static_cast<double>(flow.queued) / static_cast<double>(queued);
+    if (flow.owed >= 1 - 1e-9 && flow.sender_qpn) look_up(flow, now);
     for (; flow.owed >= 1 - 1e-9; flow.owed -= 1) owe(flow, now);
   }
 }
@@ -186,6 +192,7 @@ void Npcc::reset() {
 std::string Npcc::flows_text() const {
   std::string text = "source destination dest_qpn ingress egress priority sender_qpn seen_ns\n";
   for (const NpccFlow& flow : flows_.all()) {
+    if (scheduler_.now() - flow.seen >= NpccFlows::kAge) break;
     text += fmt::format("{} {} {} {} {} {} {} {}\n", ip_text(flow.key.source),
                         ip_text(flow.key.destination), flow.key.dest_qpn, flow.key.ingress + 1,
                         flow.egress + 1, flow.priority,

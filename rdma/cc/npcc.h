@@ -89,8 +89,10 @@ class NpccHost {
   virtual ~NpccHost() = default;
   // Octets queued at an egress.
   virtual uint64_t queue_length(size_t egress, size_t priority) const = 0;
-  // The queue pair that sends the flow; empty if unknown.
-  virtual std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const = 0;
+  // The queue pair that sends the flow; empty if unknown. `last`: the one that sent it last, which
+  // is looked at first.
+  virtual std::optional<uint32_t> sender_of(const NpccFlowKey& flow,
+                                            std::optional<uint32_t> last) const = 0;
   // Forwards a packet made by the switch.
   virtual void send(PacketPtr&& packet, TimeNs now) = 0;
   // Whether any queue is watched from now on.
@@ -113,7 +115,7 @@ class Npcc final : public KnobOwner {
   void reset();
 
   NpccCounters& counters() { return counters_; }
-  // The flow table, a line per flow, the latest first.
+  // The flows seen within the last second, a line per flow, the latest first.
   std::string flows_text() const;
 
   // In the order of kNpccKnobs.
@@ -135,6 +137,7 @@ class Npcc final : public KnobOwner {
     void apply(std::span<const KnobValue> values) override;
   };
   static constexpr size_t kMaxDepartures = 65536;
+  static constexpr TimeNs kLookUpGap = kMillisecond;  // between two searches for an unknown sender
   struct Due {
     TimeNs at;
     CnpAddress address;
@@ -145,6 +148,7 @@ class Npcc final : public KnobOwner {
   void on_departure(TimeNs now);
   uint64_t judge(Queue& queue, uint64_t length, TimeNs now);
   void notify(size_t egress, size_t priority, uint64_t queued, uint64_t count, TimeNs now);
+  void look_up(NpccFlow& flow, TimeNs now);
   void owe(const NpccFlow& flow, TimeNs now);
 
   NpccHost& host_;

@@ -20,6 +20,7 @@ size_t NpccFlows::Hash::operator()(const NpccFlowKey& key) const {
 }
 
 NpccFlow& NpccFlows::see(const NpccFlowKey& key, TimeNs now, bool& fresh) {
+  age(now);
   auto found = index_.find(key);
   fresh = found == index_.end();
   if (!fresh) {

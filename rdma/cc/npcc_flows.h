@@ -1,6 +1,6 @@
 // NpccFlows: the RoCEv2 flows that a switch with NPCC has seen, keyed by addresses, the receiver's
 // queue pair and the ingress. A CNP must go to the sender's queue pair, which no data packet names:
-// it is looked up once per flow.
+// it is looked up, and kept with the flow.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@ struct NpccFlow {
   uint16_t egress = 0;                 // latest egress
   uint8_t priority = 0;                // latest priority
   std::optional<uint32_t> sender_qpn;  // empty: unknown
+  TimeNs looked_up = 0;                // when the sender was looked for last
   TimeNs seen = 0;
   uint64_t interval = 0;  // in which `queued` was counted
   uint64_t queued = 0;    // octets queued in that interval
@@ -38,13 +39,13 @@ class NpccFlows {
   static constexpr size_t kCapacity = 4096;
   static constexpr TimeNs kAge = kSecond;
 
-  // Looks up the flow of a packet seen now; `fresh` if it is new. Drops the flow seen longest ago
-  // if the table is full.
+  // Looks up the flow of a packet seen now; `fresh` if it is new, or was not seen for kAge. Drops
+  // the flow seen longest ago if the table is full.
   NpccFlow& see(const NpccFlowKey& key, TimeNs now, bool& fresh);
   // Drops flows not seen for kAge.
   void age(TimeNs now);
   void clear();
-  // Latest first.
+  // Latest first; flows not seen for kAge may stand at the end.
   const std::list<NpccFlow>& all() const { return flows_; }
   std::list<NpccFlow>& all() { return flows_; }
 

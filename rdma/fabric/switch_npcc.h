@@ -12,8 +12,9 @@ namespace rocefs {
 // Core thread.
 class SwitchNpcc final : public SwitchObserver, public NpccHost {
  public:
-  // Number of the queue pair that sends a flow, if known.
-  using SenderLookup = std::function<std::optional<uint32_t>(const NpccFlowKey&)>;
+  // NpccHost::sender_of().
+  using SenderLookup =
+      std::function<std::optional<uint32_t>(const NpccFlowKey&, std::optional<uint32_t> last)>;
   // After all ports were added. All arguments outlive this object.
   SwitchNpcc(Scheduler& scheduler, PacketPool& pool, Switch& around, SenderLookup senders);
   ~SwitchNpcc() override { switch_.set_observer(nullptr); }
@@ -25,8 +26,9 @@ class SwitchNpcc final : public SwitchObserver, public NpccHost {
   uint64_t queue_length(size_t egress, size_t priority) const override {
     return switch_.queued(egress, priority);
   }
-  std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const override {
-    return senders_(flow);
+  std::optional<uint32_t> sender_of(const NpccFlowKey& flow,
+                                    std::optional<uint32_t> last) const override {
+    return senders_(flow, last);
   }
   void send(PacketPtr&& packet, TimeNs now) override { (void)switch_.send(std::move(packet), now); }
   void watching(bool any) override { switch_.set_observer(any ? this : nullptr); }

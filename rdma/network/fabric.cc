@@ -60,7 +60,9 @@ void Fabric::build(const Topology& topology) {
     FabricResources& part = part_of(one->name());
     npcc_.push_back(std::make_unique<SwitchNpcc>(
         part.scheduler(), part.pool(), *one,
-        [this, &part](const NpccFlowKey& flow) { return sender_of(flow, part); }));
+        [this, &part](const NpccFlowKey& flow, std::optional<uint32_t> last) {
+          return sender_of(flow, last, part);
+        }));
   }
 }
 
@@ -140,14 +142,14 @@ Device* Fabric::device_at(const Ip& address) const {
 
 // For a sender behind an uplink, the queue pair connected to it knows its number: from the CM's
 // messages, or from its program. Devices of another part are neither end.
-std::optional<uint32_t> Fabric::sender_of(const NpccFlowKey& flow,
+std::optional<uint32_t> Fabric::sender_of(const NpccFlowKey& flow, std::optional<uint32_t> last,
                                           const FabricResources& part) const {
   auto here = [&](const Ip& address) {
     Device* device = device_at(address);
     return device && &device->fabric() == &part ? device : nullptr;
   };
   if (Device* sender = here(flow.source)) {
-    return sender->qps().sender_of(flow.source, flow.destination, flow.dest_qpn);
+    return sender->qps().sender_of(flow.source, flow.destination, flow.dest_qpn, last);
   }
   Device* receiver = here(flow.destination);
   const Qp* qp = receiver ? receiver->find_qp(flow.dest_qpn) : nullptr;

@@ -29,15 +29,17 @@ void QpTable::destroy(Qp& qp) {
   if (owned->memory_pending()) dying_.push_back(std::move(owned));
 }
 
-std::optional<uint32_t> QpTable::sender_of(const Ip& local, const Ip& remote,
-                                           uint32_t remote_qpn) const {
-  for (const auto& qp : qps_) {
-    if (!qp || qp->type() == QpType::kUd || !qp->receives_packets()) continue;
+std::optional<uint32_t> QpTable::sender_of(const Ip& local, const Ip& remote, uint32_t remote_qpn,
+                                           std::optional<uint32_t> last) const {
+  auto sends = [&](const Qp* qp) {
+    if (!qp || qp->type() == QpType::kUd || !qp->receives_packets()) return false;
     const QpAttributes& attributes = qp->attributes();
-    if (attributes.remote_qpn == remote_qpn && attributes.path.local == local &&
-        attributes.path.remote == remote) {
-      return qp->number();
-    }
+    return attributes.remote_qpn == remote_qpn && attributes.path.local == local &&
+           attributes.path.remote == remote;
+  };
+  if (last && sends(find(*last))) return last;
+  for (const auto& qp : qps_) {
+    if (sends(qp.get())) return qp->number();
   }
   return std::nullopt;
 }

@@ -35,12 +35,14 @@ class QpTable {
     if (slot < qps_.size()) __builtin_prefetch(&qps_[slot]);
   }
   // Null if there is none.
-  Qp* find(uint32_t number) {
+  Qp* find(uint32_t number) const {
     uint32_t slot = number - kFirstQpn;
     return slot < qps_.size() ? qps_[slot].get() : nullptr;
   }
-  // Number of the connected queue pair that sends from `local` to `remote_qpn` at `remote`.
-  std::optional<uint32_t> sender_of(const Ip& local, const Ip& remote, uint32_t remote_qpn) const;
+  // Number of the connected queue pair that sends from `local` to `remote_qpn` at `remote`. `last`:
+  // the number that was right before; others are searched only if it is not any more.
+  std::optional<uint32_t> sender_of(const Ip& local, const Ip& remote, uint32_t remote_qpn,
+                                    std::optional<uint32_t> last = {}) const;
   // `visit` may destroy the queue pair that it is given.
   template <class Visit>
   void each(Visit visit) {

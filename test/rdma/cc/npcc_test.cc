@@ -18,7 +18,8 @@ struct Bench final : NpccHost {
   uint64_t length = 0;
   bool any_watched = false;
   std::map<uint32_t, uint32_t> senders;  // by the receiver's queue pair
-  std::map<uint32_t, int> sent;          // CNPs, by the queue pair that they are for
+  mutable int look_ups = 0;
+  std::map<uint32_t, int> sent;  // CNPs, by the queue pair that they are for
   std::vector<TimeNs> times;
   Npcc npcc{*this, world.scheduler, world.fabric.pool()};
 
@@ -39,7 +40,9 @@ struct Bench final : NpccHost {
   }
 
   uint64_t queue_length(size_t, size_t) const override { return length; }
-  std::optional<uint32_t> sender_of(const NpccFlowKey& flow) const override {
+  std::optional<uint32_t> sender_of(const NpccFlowKey& flow,
+                                    std::optional<uint32_t>) const override {
+    ++look_ups;
     auto it = senders.find(flow.dest_qpn);
     return it == senders.end() ? std::nullopt : std::optional(it->second);
   }
@@ -181,6 +184,51 @@ TEST_CASE("npcc: a flow with an unknown sender gets no CNP and is counted") {
   CHECK(bench.total() == 0);
   CHECK(bench.npcc.counters().unresolved.get() == 4);
   CHECK(bench.npcc.flows_text().find("10.77.0.1 10.77.0.2 40 2 1 0 -") != std::string::npos);
+}
+
+TEST_CASE("npcc: an unknown sender is looked for again once in a millisecond of its packets") {
+  Bench bench;
+  for (int i = 0; i < 250; ++i) {  // 2.5 ms
+    bench.queue(40);
+    bench.length = kDeep;
+    bench.world.scheduler.run_until(bench.world.scheduler.now() + kInterval);
+  }
+  CHECK(bench.look_ups == 3);
+  CHECK(bench.total() == 0);
+  bench.senders[40] = 17;
+  for (int i = 0; i < 100; ++i) bench.interval(kDeep);
+  CHECK(bench.sent[17] > 0);
+}
+
+TEST_CASE("npcc: a flow that was silent for a second is forgotten, though its queue is idle") {
+  Bench bench;
+  bench.senders[33] = 17;
+  for (int i = 0; i < 3; ++i) bench.interval(kDeep);
+  bench.interval(0);
+  bench.world.scheduler.run_until(kSecond - kMillisecond);
+  CHECK(bench.npcc.flows_text().find(" 33 ") != std::string::npos);
+  bench.world.scheduler.run_until(kSecond + kMillisecond);
+  CHECK(bench.npcc.flows_text().find(" 33 ") == std::string::npos);
+}
+
+TEST_CASE("npcc: CNPs go to the queue pair that sends the flow now") {
+  const TimeNs pause = GENERATE(TimeNs{0}, 2 * kSecond);
+  Bench bench;
+  bench.senders[33] = 17;
+  for (int i = 0; i < 3; ++i) bench.interval(kDeep);
+  bench.interval(0);
+  bench.world.scheduler.run_until(bench.world.scheduler.now() + kMillisecond);
+  const int before = bench.sent[17];
+  CHECK(before > 0);
+  bench.world.scheduler.run_until(bench.world.scheduler.now() + pause);
+  bench.senders[33] = 18;
+  for (int i = 0; i < 3; ++i) bench.interval(kDeep);
+  bench.interval(0);
+  bench.world.scheduler.run_until(bench.world.scheduler.now() + kMillisecond);
+  CHECK(bench.sent[17] == before);
+  CHECK(bench.sent[18] == before);
+  bench.interval(kDeep);
+  CHECK(bench.npcc.flows_text().find(" 33 2 1 0 18 ") != std::string::npos);
 }
 
 TEST_CASE("npcc: at most 65536 CNPs wait to be sent, and the excess is counted") {

@@ -11,8 +11,8 @@ TEST_CASE("addresses: a sender is found by those that its port has now, first an
   Device &near = world.device("mb_0"), &far = world.device("mb_1");
   const Ip first = gids_of(near.port().spec())[1], peer = gids_of(far.port().spec())[1];
   const Ip later = mapped_ipv4({10, 78, 1, 9});
-  auto sender = [&](const Ip& source) {
-    return world.fabric.npcc().front()->sender_of({source, peer, connection.far->number()});
+  auto sender = [&](const Ip& source, std::optional<uint32_t> last = {}) {
+    return world.fabric.npcc().front()->sender_of({source, peer, connection.far->number()}, last);
   };
   auto sends_from = [&](const Ip& local) {
     REQUIRE(connection.near->modify(QpState::kReset));
@@ -28,6 +28,8 @@ TEST_CASE("addresses: a sender is found by those that its port has now, first an
   };
   const std::optional<uint32_t> number = connection.near->number();
   CHECK(sender(first) == number);
+  CHECK(sender(first, number) == number);
+  CHECK(sender(first, *number + 1) == number);  // another sent it before, which has gone
   sends_from(later);
   CHECK_FALSE(sender(later));  // nobody has it
 
