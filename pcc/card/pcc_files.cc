@@ -19,7 +19,7 @@ namespace {
 constexpr KnobRow kSettings[] = {
     {"num_threads", KnobType::kUint, 1, 64, "1", "", "",
      "threads that call the algorithm, each for queue pairs of its own; takes effect at the next "
-     "start"},
+     "start: num_threads_active has those of now"},
     {"interval_us", KnobType::kUint, 1, 1'000'000, "60", "", "us",
      "time between two calls of the algorithm for a queue pair"},
     {"debug", KnobType::kBool, 0, 0, "0", "", "",
@@ -229,6 +229,10 @@ void PccFiles::add_settings() {
           const std::string owner = program();
           return owner.empty() ? "none" : owner;
         });
+  value("num_threads_active",
+        "threads that call the algorithm now, or that of the program which sets the windows; while "
+        "none do, num_threads",
+        [this]() -> Result<std::string> { return std::to_string(threads()); });
   settings_ = std::make_shared<KnobSet>(kSettings, parts_.engine, nullptr);
   add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kThreads));
   add_knob_file(parts_.tree, directory_, std::make_shared<IntervalFile>(settings_, parts_.device));
@@ -244,6 +248,10 @@ void PccFiles::add_settings() {
     device.set_trace_calls(std::get<uint64_t>(settings.lock()->value(kTraceCalls)) == 1);
     if (std::exchange(last, now) != now) device.set_interval(now, [](Result<void>) {});
   });
+}
+
+unsigned PccFiles::threads() const {
+  return parts_.device.control() ? parts_.device.pollers() : setting(kThreads);
 }
 
 unsigned PccFiles::setting(size_t index) const {
@@ -321,11 +329,11 @@ std::string PccFiles::program() const {
 
 std::string PccFiles::status() const {
   const PccDevice& device = parts_.device;
-  PccStatus status{device.name(),      {}, device.applied(), 1, program(), device.slow_calls(),
+  PccStatus status{device.name(),      {},        device.applied(),
+                   threads(),          program(), device.slow_calls(),
                    device.last_error()};
   // The algorithm that is applied waits for a start; names of a program's are not known here.
   if (device.state() == PccState::kProgramActive) status.algorithm = nullptr;
-  status.pollers = device.control() ? device.pollers() : setting(kThreads);
   if (const SharedMemory* signals = device.signals()) {
     status.qps = read_active_qps(*signals, device.control());
   }

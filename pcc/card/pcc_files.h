@@ -68,6 +68,8 @@ class PccFiles {
   void update_parameters();
   void add_parameter(const std::string& directory, const std::string& name);
   unsigned setting(size_t index) const;
+  // Threads that call algorithms, or that a start would use.
+  unsigned threads() const;
 
   const Parts parts_;
   std::string directory_;

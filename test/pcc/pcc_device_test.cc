@@ -63,6 +63,7 @@ TEST_CASE("pcc: num_threads takes effect at the next start, interval_us at once"
   CHECK(cards.store("num_threads", "8") == "ok");
   CHECK(cards.last_order() == "start 1 60");
   CHECK(cards.read("status").find("Num threads: 1\n") != std::string::npos);
+  CHECK(cards.read("num_threads_active") == "1");
   CHECK(cards.store("interval_us", "0x10") == "ok");
   CHECK(cards.last_order() == "interval 16");
   CHECK(cards.store("interval_us", "16") == "ok");
@@ -70,6 +71,10 @@ TEST_CASE("pcc: num_threads takes effect at the next start, interval_us at once"
   for (const char* text : {"0", "65", "x"}) CHECK(cards.store("num_threads", text) == "EINVAL");
   for (const char* text : {"0", "1000001"}) CHECK(cards.store("interval_us", text) == "EINVAL");
   CHECK(cards.store("state", "stop") == "ok");
+  CHECK(cards.read("num_threads_active") == "8");
+  CHECK(cards.store("num_threads", "9") == "ok");
+  CHECK(cards.read("num_threads_active") == "9");
+  CHECK(cards.store("num_threads", "8") == "ok");
   CHECK(cards.store("state", "start") == "ok");
   CHECK(cards.last_order() == "start 8 16");
 }

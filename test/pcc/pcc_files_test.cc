@@ -416,7 +416,8 @@ TEST_CASE("pcc files: a program's claim excludes PCC from the device, and the re
   cards.set_window(17, 4096);
   CHECK(cards.read("qps/17/window") == "4096");
   CHECK(cards.read("qps/17/algo") == "-");
-  CHECK(cards.read("state") == "inactive");
+  CHECK(cards.read("num_threads_active") == "2");
+  CHECK(cards.read("status").find("Num threads: 2\n") != std::string::npos);
   CHECK(cards.read("status").find("Owner: my_cc (pid 77)") != std::string::npos);
   CHECK(cards.read("owner") == "my_cc (pid 77)");
   cards.pcc->stop("mb_0", mine.id, [](Result<void>) {});

@@ -293,15 +293,16 @@ mv "$dir/snapshot" "$pcc/snapshot"
 test_case "a program that has claimed the windows is named"
 echo inactive >"$pcc/state"
 echo "my (own) (pid 4711)" >"$pcc/owner"
+echo 3 >"$pcc/num_threads_active"
 mango-ctl rdma pcc status >"$dir/owned"
-grep -q "^17 .* 8192$" "$dir/owned" && grep -qE "^mb_0 +Program +- +1$" "$dir/owned" || fail "status: $(cat "$dir/owned")"
-expect "mb_0: PCC of program my (own) (pid 4711), QPs 2" "$(mango-ctl rdma pcc top mb_0 -n 1 | head -n 1)" "top"
+grep -q "^17 .* 8192$" "$dir/owned" && grep -qE "^mb_0 +Program +- +3$" "$dir/owned" || fail "status: $(cat "$dir/owned")"
+expect "mb_0: PCC of program my (own) (pid 4711), threads 3, QPs 2" "$(mango-ctl rdma pcc top mb_0 -n 1 | head -n 1)" "top"
 for read in "status mb_0" "top mb_0 -n 1"; do
-  expect "my (own) 4711" "$(mango-ctl --json rdma pcc $read | python3 -c '
+  expect "my (own) 4711 3" "$(mango-ctl --json rdma pcc $read | python3 -c '
 import json, sys
 said = json.load(sys.stdin)
-owner = (said[0] if isinstance(said, list) else said)["owner"]
-print(owner["process"], owner["pid"])')" "$read --json"
+said = said[0] if isinstance(said, list) else said
+print(said["owner"]["process"], said["owner"]["pid"], said["num_threads"])')" "$read --json"
 done
 echo none >"$pcc/owner"
 echo active >"$pcc/state"

@@ -86,7 +86,7 @@ Result<void> add_status(Session& session, const std::string& name) {
   Json row = {{"device", name},
               {"active", files.text("pcc/state") == "active"},
               {"algorithm", name_or_null(files.text("pcc/algo"))},
-              {"num_threads", files.number("pcc/num_threads")},
+              {"num_threads", files.number("pcc/num_threads_active")},
               {"interval_us", files.number("pcc/interval_us")}};
   Json parameters = Json::object(), qps = Json::array();
   for (const std::string& parameter : tree.counted(device_file(name, "pcc/params"))) {
@@ -126,7 +126,7 @@ void print_overview(Session& session) {
                          active  ? "Active"
                          : owned ? "Program"
                                  : "Inactive",
-                         active ? algorithm : "-", files.number("pcc/num_threads"));
+                         active ? algorithm : "-", files.number("pcc/num_threads_active"));
     Result<void> done = files.outcome();
     if (done && (active || owned)) {
       done = print_block(session, name);

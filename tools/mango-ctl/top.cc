@@ -40,7 +40,7 @@ Result<Look> look_at(const NicTree& tree, const std::string& device, size_t max_
   Look look;
   look.state = files.text("pcc/state");
   look.algorithm = files.text("pcc/algo");
-  look.num_threads = files.text("pcc/num_threads");
+  look.num_threads = files.text("pcc/num_threads_active");
   look.interval_us = files.text("pcc/interval_us");
   look.owner = owner_of(files);
   if (!tree.has("class/infiniband/" + device)) {
@@ -97,7 +97,8 @@ constexpr TableColumn kTopColumns[] = {
 // First line; a long name of the algorithm is cut.
 std::string heading(const std::string& device, const Look& now, size_t width) {
   if (!now.owner.text.empty()) {
-    return fmt::format("{}: PCC of program {}, QPs {}\n", device, now.owner.text, now.active);
+    return fmt::format("{}: PCC of program {}, threads {}, QPs {}\n", device, now.owner.text,
+                       now.num_threads, now.active);
   }
   std::string start = fmt::format("{}: PCC {}, algorithm ", device, now.state);
   std::string end = fmt::format(", threads {}, interval {} us, QPs {}\n", now.num_threads,

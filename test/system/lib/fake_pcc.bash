@@ -15,7 +15,7 @@ fake_tree() {
     ln -s "../../../devices/pci${pci%:*}/$pci" "$tree/bus/pci/devices/$pci"
     ln -s "../../../$pci" "$name/infiniband/mb_$index/device"
     fake_files "$name/infiniband/mb_$index/pcc" mode=soc mode_active=soc algos="aimd dcqcn rttvegas" \
-      algo=none state=inactive num_threads=1 interval_us=60 update= load= unload= \
+      algo=none state=inactive num_threads=1 num_threads_active=1 interval_us=60 update= load= unload= \
       plugin_dir="$dir/plugins$index" owner=none slow_calls=0 status= rpc= \
       snapshot=qp,window,cnp,ctrl_count,rtt_ns,rtt_timeouts,rate,pid,comm,algo
     fake_files "$tree/class/net/mango_mgmt$index" host_ip="192.168.$((index + 1))0.1" \
@@ -42,7 +42,7 @@ fake_driver() {
     ln -s "../../devices/pci${pci%:*}/$pci/infiniband/$name" "$tree/class/infiniband/$name"
     ln -s "../../../../devices/pci${pci%:*}/$pci" "$tree/bus/pci/drivers/mango_core/$pci"
     cp "$tree/class/infiniband/$name/pcc/mode" "$tree/class/infiniband/$name/pcc/mode_active"
-    fake_files "$tree/class/infiniband/$name/pcc" algo=none state=inactive num_threads=1 interval_us=60
+    fake_files "$tree/class/infiniband/$name/pcc" algo=none state=inactive num_threads=1 num_threads_active=1 interval_us=60
     fake_params "$tree/class/infiniband/$name/pcc" none
     echo "[ 4593.022832] mango_core $pci: PCC mode: ($(cat "$tree/class/infiniband/$name/pcc/mode"))" \
       >>"$tree/kernel/debug/rocefs/dmesg"
@@ -73,6 +73,7 @@ fake_settle() {
     [ -d "$pcc" ] || continue
     read -r state <"$pcc/state"
     case $state in start) echo active >"$pcc/state" ;; stop) echo inactive >"$pcc/state" ;; esac
+    [ "$state" = active ] || echo "$(<"$pcc/num_threads")" >"$pcc/num_threads_active"
     read -r algorithm <"$pcc/algo"
     fake_params "$pcc" "$algorithm"
     read -ra update <"$pcc/update" || true
@@ -115,7 +116,7 @@ fake_status() {
     printf '%-8s  %-8s  %-16s  %-10s  %-8s  %s\n' "${qp##*/}" "${values[@]}"
   done
   read -r algorithm <"$pcc/algo"
-  read -r threads <"$pcc/num_threads"
+  read -r threads <"$pcc/num_threads_active"
   printf 'Algorithm: %s\nNum threads: %s\n' "${algorithm/none/-}" "$threads"
   [ "$algorithm" = none ] || echo Parameters:
   for file in "$pcc"/params/*; do
