@@ -36,18 +36,21 @@ struct Change {
   std::optional<uint8_t> traffic_class;
 };
 
-// Parses dst_ip=ADDRESS,tclass=N.
+// Parses dst_ip=ADDRESS,tclass=N, in any order.
 Result<Change> parse_rule(std::string_view word) {
-  constexpr std::string_view kTo = "dst_ip=", kClass = ",tclass=";
-  size_t comma = word.find(kClass);
-  if (!word.starts_with(kTo) || comma == word.npos) {
+  constexpr std::string_view kTo = "dst_ip=", kClass = "tclass=";
+  const size_t comma = word.find(',');
+  std::string_view to = word.substr(0, comma);
+  std::string_view number = comma == word.npos ? "" : word.substr(comma + 1);
+  if (!to.starts_with(kTo)) std::swap(to, number);
+  if (!to.starts_with(kTo) || !number.starts_with(kClass)) {
     return errorf(EINVAL, "'{}': N, -1 or dst_ip=ADDRESS,tclass=N is wanted", word);
   }
-  Result<Ip> ip = parse_ip(std::string(word.substr(kTo.size(), comma - kTo.size())));
+  Result<Ip> ip = parse_ip(std::string(to.substr(kTo.size())));
   if (!ip) return ip.error();
-  auto number = parse_class(word.substr(comma + kClass.size()));
-  if (!number) return number.error();
-  return Change{*ip, *number};
+  auto traffic_class = parse_class(number.substr(kClass.size()));
+  if (!traffic_class) return traffic_class.error();
+  return Change{*ip, *traffic_class};
 }
 
 Result<void> change_rule(ClassRules& rules, const Change& change) {
@@ -87,7 +90,7 @@ Result<ClassRules> ClassOverride::parse(std::string_view text, ClassRules rules)
   if (words.empty() || std::find(words.begin(), words.end(), "-1") != words.end()) rules = {};
   for (std::string_view word : words) {
     if (word == "Global" && !said && !std::exchange(announced, true)) continue;
-    if (word.starts_with("dst_ip=")) {
+    if (word.starts_with("dst_ip=") || word.find(',') != word.npos) {
       Result<Change> change = parse_rule(word);
       if (!change) return change.error();
       if (std::find(named.begin(), named.end(), change->destination) != named.end()) {

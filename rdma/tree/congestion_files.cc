@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/base/text.h"
 #include "core/tree/function_file.h"
 #include "core/tree/knob.h"
 #include "core/tree/knob_file.h"
@@ -52,6 +53,14 @@ class TrafficClassFile final : public KnobFile {
     if (!rules) return rules.error();
     std::string text = rules->text();
     return text.empty() ? text : text + '\n';
+  }
+  // A written line without a word is a slip. In `set` no text stands for no rule, as `get` shows
+  // it.
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    if (split(text, " \n").empty()) {
+      return answer(Error{EINVAL, "N, -1 or dst_ip=ADDRESS,tclass=N is wanted"});
+    }
+    KnobFile::store(text, operation, std::move(answer));
   }
   void restore(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
     KnobFile::store(text, operation, false, std::move(answer));

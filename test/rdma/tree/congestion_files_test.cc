@@ -132,7 +132,8 @@ TEST_CASE("tc files: a traffic class is shown as in OFED, and what is shown can 
   }
   for (const char* text :
        {"256", "-2", "x", "1 2", "tclass=", "Global", "1x", "Global Global tclass=1", "Global -1",
-        "dst_ip=10.77.0.2", "dst_ip=10.77.0.2,tclass=256", "dst_ip=10.77.0,tclass=1",
+        "", "\n", " ", "dst_ip=10.77.0.2", "tclass=1,dst_ip=10.77.0.2,tclass=1", "tclass=1,2",
+        "dst_ip=10.77.0.2,tclass=256", "dst_ip=10.77.0,tclass=1",
         "dst_ip=1.2.3.4,tclass=1 dst_ip=1.2.3.4,tclass=2"}) {
     INFO(text);
     CHECK(files.echo(path, text).code == EINVAL);
@@ -170,6 +171,7 @@ TEST_CASE("tc files: rules for destinations and the class for all are kept side 
            Row{"tclass=-1", "dst_ip=10.77.0.2,tclass=33"},
            Row{"dst_ip=10.77.0.3,tclass=-1", "dst_ip=10.77.0.2,tclass=33"},
            Row{"Global tclass=5", "Global tclass=5 dst_ip=10.77.0.2,tclass=33"},
+           Row{"tclass=34,dst_ip=10.77.0.2", "Global tclass=5 dst_ip=10.77.0.2,tclass=34"},
            Row{"-1", ""},
        }) {
     INFO(row.stored);
@@ -185,8 +187,15 @@ TEST_CASE("tc files: rules for destinations and the class for all are kept side 
                 [&](Result<void> result) { restored = result; });
   CHECK(restored);
   CHECK(files.cat(path) == "dst_ip=10.77.0.2,tclass=33\n");
+  // An empty line is refused; `set` takes what `get` says of a file without rules.
+  for (const char* text : {"", "\n", " \n"}) CHECK(files.echo(path, text).code == EINVAL);
+  CHECK(files.cat(path) == "dst_ip=10.77.0.2,tclass=33\n");
+  auto none = knob_changes(files.tree, {{path, ""}});
+  REQUIRE(none);
+  store_knobs(*files.engine, std::move(*none), [](Result<Moment> result) { CHECK(result); });
+  CHECK(files.cat(path).empty());
   // Sixteen rules are as many as there may be.
-  for (int i = 3; i < 18; ++i) {
+  for (int i = 2; i < 18; ++i) {
     CHECK(files.echo(path, fmt::format("dst_ip=10.77.0.{},tclass=1", i)).code == 0);
   }
   CHECK(files.echo(path, "dst_ip=10.77.0.18,tclass=1").code == EINVAL);
