@@ -96,7 +96,7 @@ void PccDevice::apply(const std::string& algorithm, std::optional<uint32_t> qpn,
   auto act = [this, algorithm, qpn](TurnPtr turn) {
     if (algorithm == "none" && !qpn) return turn->done(apply_none());
     const PccAlgorithmInfo* info = find(algorithm);
-    if (!info) return turn->done(errorf(ENOENT, "there is no algorithm '{}'", algorithm));
+    if (!info) return turn->done(errorf(EINVAL, "there is no algorithm '{}'", algorithm));
     if (qpn && !active()) return turn->done(Error{EINVAL, "PCC is not active"});
     backend_->apply(info->slot, qpn, [this, turn, qpn, slot = info->slot](Result<void> result) {
       if (turn->over()) return;
@@ -284,7 +284,7 @@ void PccDevice::load(const std::string& directory, bool force, Answer<void> answ
 
 Result<unsigned> PccDevice::slot_to_unload(const std::string& name) const {
   const PccAlgorithmInfo* info = find(name);
-  if (!info) return errorf(ENOENT, "there is no algorithm '{}'", name);
+  if (!info) return errorf(EINVAL, "there is no algorithm '{}'", name);
   if (static_cast<size_t>(info - algorithms_.data()) < built_ins_) {
     return errorf(EPERM, "{} is built in", name);
   }
@@ -311,13 +311,13 @@ void PccDevice::unload(const std::string& algorithm, Answer<void> answer) {
 Result<unsigned> PccDevice::slot_to_update(const std::string& name,
                                            const PccBackend::Assignments& changes) const {
   const PccAlgorithmInfo* info = find(name);
-  if (!info) return errorf(ENOENT, "there is no algorithm '{}'", name);
+  if (!info) return errorf(EINVAL, "there is no algorithm '{}'", name);
   if (applied_ != info->slot) return errorf(EINVAL, "{} is not applied", name);
   for (const auto& change : changes) {
     const auto& all = info->parameters;
     bool known = std::any_of(all.begin(), all.end(),
                              [&](const auto& one) { return one.first == change.first; });
-    if (!known) return errorf(ENOENT, "{} has no parameter '{}'", name, change.first);
+    if (!known) return errorf(EINVAL, "{} has no parameter '{}'", name, change.first);
   }
   return info->slot;
 }

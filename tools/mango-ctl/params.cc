@@ -134,9 +134,10 @@ void update_parameters(Session& session, const UpdateOptions& options) {
   if (options.device == "all") return update_active(session, options.algorithm, order);
   session.each_device(options.device, [&](const std::string& name) -> Result<void> {
     Result<void> done = session.tree().store(device_file(name, "pcc/update"), order);
-    // The file's EINVAL is that of any value which it does not take.
+    // The file's EINVAL is that of any name or value which it does not take.
     if (!done && done.error().code == EINVAL &&
-        applied_to(session.tree(), name) != options.algorithm) {
+        applied_to(session.tree(), name) != options.algorithm &&
+        must_be_loaded(session.tree(), name, options.algorithm)) {
       return wrong_state(done.error().reason);
     }
     return done;
