@@ -128,7 +128,7 @@ Result<double> parse_probability(std::string_view text) {
     return errorf(EINVAL, "{}: a probability from 0 to 1 is wanted", quoted(text));
   }
   if (code != std::errc() || !(value >= 0 && value <= 1)) {
-    return errorf(ERANGE, "{} is outside 0 to 1", quoted(text));
+    return errorf(EINVAL, "{} is outside 0 to 1", quoted(text));
   }
   return std::abs(value);  // -0 is 0
 }

@@ -20,7 +20,7 @@ Result<uint64_t> parse_rate(std::string_view text);
 // A number with ns, us, ms or s; without, nanoseconds. Fractions are allowed where they make whole
 // nanoseconds: 1.5us.
 Result<TimeNs> parse_duration(std::string_view text);
-// 0 to 1, also as 1e-3. ERANGE outside.
+// 0 to 1, also as 1e-3. EINVAL.
 Result<double> parse_probability(std::string_view text);
 
 std::string format_size(uint64_t bytes);

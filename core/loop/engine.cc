@@ -242,7 +242,7 @@ void Engine::begin_advance(TimeNs duration, bool until_idle, Answer<void> answer
   } else if (advance_) {
     refusal = {EBUSY, "another advance is in progress"};
   } else if (duration > kNever - 1 - scheduler_.now()) {
-    refusal = {ERANGE, "advance exceeds the clock's range"};
+    refusal = {EINVAL, "advance exceeds the clock's range"};
   }
   auto pending = std::make_unique<Advance>(Advance{0, until_idle, std::move(answer)});
   if (refusal.code == 0) {

@@ -24,7 +24,7 @@ constexpr TriggerRow kAt{
 Result<Moment> moment_of(const When& when, const Moment& now) {
   if (!when.absolute) {
     if (when.moment.at > kNever - 1 - now.at)
-      return Error{ERANGE, "the time exceeds the clock's range"};
+      return Error{EINVAL, "the time exceeds the clock's range"};
     return Moment{now.at + when.moment.at, when.moment.at == 0 ? now.events : 0};
   }
   if (when.moment >= now) return when.moment;

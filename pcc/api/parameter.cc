@@ -60,7 +60,7 @@ Result<ParameterValue> parse_whole(std::string_view text) {
   constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<T>::max());
   constexpr uint64_t kLowest = std::is_signed_v<T> ? kMax + 1 : 0;
   if (code != std::errc() || magnitude > (negative ? kLowest : kMax)) {
-    return errorf(ERANGE, "{} is outside {} to {}", quoted(text), std::numeric_limits<T>::min(),
+    return errorf(EINVAL, "{} is outside {} to {}", quoted(text), std::numeric_limits<T>::min(),
                   std::numeric_limits<T>::max());
   }
   return value_of(static_cast<T>(negative ? 0 - magnitude : magnitude));
@@ -81,7 +81,7 @@ Result<ParameterValue> parse_fraction(std::string_view text) {
   if (code == std::errc::invalid_argument || stopped != end || spelt) {
     return errorf(EINVAL, "{} is not a number", quoted(text));
   }
-  if (code != std::errc()) return errorf(ERANGE, "{} is too large or too small", quoted(text));
+  if (code != std::errc()) return errorf(EINVAL, "{} is too large or too small", quoted(text));
   return value_of(value);
 }
 

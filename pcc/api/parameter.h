@@ -21,7 +21,7 @@ struct ParameterValue {
 };
 
 // Accepts decimal or 0x integers, also 0.5 or 5e-1 for fractions, and the kernel's booleans; one
-// leading + and one trailing newline are allowed. EINVAL: not a number. ERANGE: outside the type.
+// leading + and one trailing newline are allowed. EINVAL: not a number, or outside the type.
 Result<ParameterValue> parse_parameter(mango_pcc_param_type_e type, std::string_view text);
 // Approximation of a value, to compare it.
 double parameter_number(mango_pcc_param_type_e type, const void* value);

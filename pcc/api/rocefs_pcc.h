@@ -89,7 +89,7 @@ MANGO_API uint64_t rocefs_pcc_line_rate(void);
 MANGO_API uint64_t rocefs_pcc_now(void);
 
 /* Limits a parameter that is registered in the slot to values from `min` to `max`: others are
- * refused (ERANGE) when they are set from outside. Allowed in init_params. NOT_FOUND: no such slot
+ * refused (EINVAL) when they are set from outside. Allowed in init_params. NOT_FOUND: no such slot
  * or parameter. INVALID_PARAM: no range, or the present value is outside; in init_params
  * such a value refuses the plugin later. */
 MANGO_API mango_status_e rocefs_pcc_param_range(mango_pcc_h pcc, unsigned int slot,

@@ -59,7 +59,7 @@ class PccController {
   mango_status_e walk(unsigned slot, mango_pcc_param_walk_fn callback, void* user_data,
                       unsigned mode);
   // Sets parameters, given as text, of the slot and of all its queue pairs: all or none. The error
-  // names the parameter and the reason: EINVAL, ERANGE, ENOENT.
+  // names the parameter and the reason: EINVAL, ENOENT.
   using Change = ParameterChange;
   Result<void> update(unsigned slot, std::span<const Change> changes);
   // Text that update() accepts; value of the first queue pair that runs the slot, else the slot's.

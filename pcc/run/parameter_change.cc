@@ -30,7 +30,7 @@ Result<std::vector<ParameterPlace>> parse_changes(const PccAlgorithm& algorithm,
     if (!kept) return kept.error();
     double number = parameter_number(parameter->type, place.value.bytes.data());
     if (number < parameter->min || number > parameter->max) {
-      return errorf(ERANGE, "{}: {} is outside {} to {}", change.name,
+      return errorf(EINVAL, "{}: {} is outside {} to {}", change.name,
                     format_parameter(parameter->type, place.value.bytes.data()), parameter->min,
                     parameter->max);
     }

@@ -25,7 +25,7 @@ struct ParameterPlace {
 const PccAlgorithm::Parameter* find_parameter(const PccAlgorithm& algorithm, std::string_view name);
 // ENOENT, with the reason.
 Error no_parameter(const PccAlgorithm& algorithm, std::string_view name);
-// The error names the parameter: ENOENT, EINVAL, ERANGE.
+// The error names the parameter: ENOENT, EINVAL.
 Result<std::vector<ParameterPlace>> parse_changes(const PccAlgorithm& algorithm,
                                                   std::span<const ParameterChange> changes);
 // EINVAL if a parameter of the block is above the one that bounds it; the same for the initial

@@ -58,7 +58,7 @@ Result<std::unique_ptr<GoalPattern>> GoalPattern::open(const std::string& path, 
     if (one.kind != GoalOperation::Kind::kSend) continue;
     ++sends;
     if (one.amount <= kMaxLoadFlow) continue;
-    return errorf(ERANGE, "{}:{}: a flow has at most {} octets", path, one.line, kMaxLoadFlow);
+    return errorf(EINVAL, "{}:{}: a flow has at most {} octets", path, one.line, kMaxLoadFlow);
   }
   if (sends == 0) return errorf(EINVAL, "{}: no rank sends", path);
   if (GoalRun run = dry_run(schedule); run.left() > 0) {

@@ -87,7 +87,7 @@ class GoalReader {
     if (!digits) return errorf(EINVAL, "{}: a number is wanted", quoted(word));
     Result<uint64_t> read = kstrtou64(word, 10);
     if (read && *read <= most) return read;
-    return errorf(ERANGE, "{} is more than {}", word, most);
+    return errorf(EINVAL, "{} is more than {}", word, most);
   }
 
   Result<void> set_ranks(const Words& words) {
@@ -149,7 +149,7 @@ class GoalReader {
         !rest) {
       return rest;
     }
-    if (schedule_.operations.size() >= kMaxOperations) return Error{ERANGE, "too many operations"};
+    if (schedule_.operations.size() >= kMaxOperations) return Error{EINVAL, "too many operations"};
     schedule_.operations.push_back(made);
     return {};
   }

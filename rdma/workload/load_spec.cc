@@ -79,10 +79,7 @@ Result<void> set_share(std::string_view value, double& share) {
     share = *parsed;
     return {};
   }
-  if (parsed || parsed.error().code == ERANGE) {
-    return errorf(ERANGE, "{} of a host's rate cannot be: above 0, at most 1 is wanted", value);
-  }
-  return parsed.error();
+  return errorf(EINVAL, "{} of a host's rate cannot be: above 0, at most 1 is wanted", value);
 }
 
 template <class T>
@@ -267,7 +264,7 @@ class LoadMaker {
     if (!spec_.size) return errorf(EINVAL, "size={} is wanted", random ? " or cdf=" : "");
     if (*spec_.size < 1 || *spec_.size > kMaxLoadFlow) {
       return of_key("size",
-                    errorf(ERANGE, "size={} is outside 1 to {}", *spec_.size, kMaxLoadFlow));
+                    errorf(EINVAL, "size={} is outside 1 to {}", *spec_.size, kMaxLoadFlow));
     }
     sizes_ = SizeDistribution::fixed(*spec_.size);
     return {};
@@ -303,7 +300,7 @@ class LoadMaker {
       const double gap_ns = sizes_.mean() * 8e9 / (spec_.load * rate);
       if (gap_ns < 1) {
         return of_key(
-            "load", errorf(ERANGE, "a flow of {} octets each {} ns at {}: at least 1 ns is wanted",
+            "load", errorf(EINVAL, "a flow of {} octets each {} ns at {}: at least 1 ns is wanted",
                            sizes_.mean(), gap_ns, host));
       }
       sources.push_back({gap_ns, rng(host)});

@@ -163,7 +163,7 @@ Result<void> check_start(const LoadSpec& spec, size_t all) {
   if (hosts < 2) return {};  // refused with the rest
   const uint64_t at_once = hosts * std::min<uint64_t>(spec.parallel, hosts - 1);
   if (at_once <= Loads::kMaxRunningFlows) return {};
-  return errorf(ERANGE, "parallel={}: {} flows would run at once, {} may", spec.parallel, at_once,
+  return errorf(EINVAL, "parallel={}: {} flows would run at once, {} may", spec.parallel, at_once,
                 Loads::kMaxRunningFlows);
 }
 

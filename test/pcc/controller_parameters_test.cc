@@ -74,7 +74,7 @@ TEST_CASE("parameters: an update is all or nothing, and a refusal gives the reas
            {{{"number", "5"}, {"other", "1"}}, ENOENT, "a has no parameter other"},
            {{{"number", "5"}, {"fraction", "x"}}, EINVAL, "fraction: 'x' is not a number"},
            {{{"number", "5"}, {"number", "4294967296"}},
-            ERANGE,
+            EINVAL,
             "number: '4294967296' is outside 0 to 4294967295"},
            {{{"kept", "5"}}, ENOENT, "a has no parameter kept"}}) {
     Result<void> result = world.controller.update(0, row.changes);
@@ -182,10 +182,10 @@ TEST_CASE("parameters: those of built-in algorithms have ranges, and a minimum b
     const char* reason;
   };
   for (const Row& row : std::initializer_list<Row>{
-           {"dcqcn", {{"g", "2"}}, ERANGE, "g: 2 is outside 0 to 1"},
-           {"dcqcn", {{"g", "-0.5"}}, ERANGE, "g: -0.5 is outside 0 to 1"},
+           {"dcqcn", {{"g", "2"}}, EINVAL, "g: 2 is outside 0 to 1"},
+           {"dcqcn", {{"g", "-0.5"}}, EINVAL, "g: -0.5 is outside 0 to 1"},
            {"dcqcn", {{"g", "1"}}, 0, ""},
-           {"dcqcn", {{"wai", "5"}, {"mode", "7"}}, ERANGE, "mode: 7 is outside 0 to 1"},
+           {"dcqcn", {{"wai", "5"}, {"mode", "7"}}, EINVAL, "mode: 7 is outside 0 to 1"},
            {"dcqcn",
             {{"wai", "5"}, {"min_window", "0x80001"}},
             EINVAL,
@@ -193,8 +193,8 @@ TEST_CASE("parameters: those of built-in algorithms have ranges, and a minimum b
            {"dcqcn", {{"max_window", "4095"}}, EINVAL, "min_window 4096 is above max_window 4095"},
            {"dcqcn", {{"max_window", "0"}, {"min_window", "0"}}, 0, ""},
            {"dcqcn", {{"min_window", "600000"}, {"max_window", "600000"}}, 0, ""},
-           {"aimd", {{"beta", "1.5"}}, ERANGE, "beta: 1.5 is outside 0 to 1"},
-           {"rttvegas", {{"d_factor", "1.01"}}, ERANGE, "d_factor: 1.01 is outside 0 to 1"},
+           {"aimd", {{"beta", "1.5"}}, EINVAL, "beta: 1.5 is outside 0 to 1"},
+           {"rttvegas", {{"d_factor", "1.01"}}, EINVAL, "d_factor: 1.01 is outside 0 to 1"},
            {"rttvegas", {{"alpha", "16385"}}, EINVAL, "alpha 16385 is above beta 16384"},
            {"rttvegas", {{"max_window", "1"}}, EINVAL, "min_window 4096 is above max_window 1"}}) {
     INFO(row.algorithm << " " << row.changes[0].name << "=" << row.changes[0].value);

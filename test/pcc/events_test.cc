@@ -235,7 +235,7 @@ TEST_CASE("pcc range: values outside are refused; a range must hold the present 
   CHECK(controller.update(0, good));
   Result<void> refused = controller.update(0, bad);
   REQUIRE(!refused);
-  CHECK(refused.error().code == ERANGE);
+  CHECK(refused.error().code == EINVAL);
   CHECK(*controller.value(0, "number") == "5");
 }
 

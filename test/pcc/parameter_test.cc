@@ -10,7 +10,7 @@ namespace {
 
 std::string taken(mango_pcc_param_type_e type, std::string_view text) {
   Result<ParameterValue> value = parse_parameter(type, text);
-  if (!value) return value.error().code == ERANGE ? "ERANGE" : "EINVAL";
+  if (!value) return value.error().code == EINVAL ? "EINVAL" : "another errno";
   CHECK(value->size == parameter_size(type));
   return format_parameter(type, value->bytes.data());
 }
@@ -30,10 +30,10 @@ TEST_CASE("parameter: integers are decimal or hexadecimal, within the range of t
            {u32, "+7\n", "7"},
            {u32, "010", "10"},
            {u32, "0xffffffff", "4294967295"},
-           {u32, "4294967296", "ERANGE"},
-           {u32, "-1", "ERANGE"},
+           {u32, "4294967296", "EINVAL"},
+           {u32, "-1", "EINVAL"},
            {u32, "-0", "0"},
-           {u32, "99999999999999999999999", "ERANGE"},
+           {u32, "99999999999999999999999", "EINVAL"},
            {u32, "80.5", "EINVAL"},
            {u32, "", "EINVAL"},
            {u32, "0x", "EINVAL"},
@@ -42,13 +42,13 @@ TEST_CASE("parameter: integers are decimal or hexadecimal, within the range of t
            {u32, "+-1", "EINVAL"},
            {u32, "8 0", "EINVAL"},
            {i32, "-2147483648", "-2147483648"},
-           {i32, "-2147483649", "ERANGE"},
-           {i32, "2147483648", "ERANGE"},
+           {i32, "-2147483649", "EINVAL"},
+           {i32, "2147483648", "EINVAL"},
            {i32, "-0x10", "-16"},
            {u64, "18446744073709551615", "18446744073709551615"},
-           {u64, "18446744073709551616", "ERANGE"},
+           {u64, "18446744073709551616", "EINVAL"},
            {i64, "-9223372036854775808", "-9223372036854775808"},
-           {i64, "9223372036854775808", "ERANGE"},
+           {i64, "9223372036854775808", "EINVAL"},
        }) {
     INFO(row.text);
     CHECK(taken(row.type, row.text) == row.expected);
@@ -64,8 +64,8 @@ TEST_CASE("parameter: fractions are shown as the shortest equivalent text") {
   CHECK(taken(f64, "0x10") == "16");
   CHECK(taken(f64, "0.1") == "0.1");
   CHECK(taken(f32, "0.1") == "0.1");
-  CHECK(taken(f64, "1e999") == "ERANGE");
-  CHECK(taken(f32, "1e39") == "ERANGE");
+  CHECK(taken(f64, "1e999") == "EINVAL");
+  CHECK(taken(f32, "1e39") == "EINVAL");
   for (const char* text : {"", "x", "1.2.3", "inf", "nan", "-nan", "infinity", "0x", "1e", "1 "}) {
     INFO(text);
     CHECK(taken(f64, text) == "EINVAL");

@@ -39,8 +39,9 @@ conforms "a rate" "" "$link/rate" 1234567,1000001 --decimal --wakes
 conforms "a size" "" "$link/buffer" 1001,7 --decimal --wakes
 
 test_case "a probability conforms"
-# A probability may have a sign, a point or an exponent: the check's values with them are out of range.
-conforms "a probability" write.invalid.negative,write.invalid.fraction,write.invalid.exponent "$link/loss" 1,0 --decimal --wakes
+# A probability may have a sign, a point or an exponent: the check's values with them are out of range. No number is too
+# large for its type.
+conforms "a probability" write.invalid.negative,write.invalid.fraction,write.invalid.exponent,write.range.type,write.range.64_bits,write.range.digits "$link/loss" 1,0 --decimal --wakes
 
 test_case "a text conforms"
 # Any line is a text.

@@ -47,8 +47,8 @@ while IFS='@' read -r directory name takes initial; do
         end "$least"
         end "$most"
         refused "9$most" "Numerical result out of range"
-        [ "$least" = 0 ] || refused 0 "Numerical result out of range"
-        refused -1 "Numerical result out of range"
+        [ "$least" = 0 ] || refused 0
+        refused -1
         ;;
       *"|"*)
         for word in ${takes//|/ }; do

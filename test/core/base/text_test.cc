@@ -115,8 +115,8 @@ TEST_CASE("units: sizes count by 1024, rates by 1000, times in nanoseconds") {
   CHECK(code_of(parse_size("1.5K")) == EINVAL);
   CHECK(code_of(parse_size("99999999T")) == ERANGE);
   CHECK(code_of(parse_duration("9999999999s")) == ERANGE);
-  CHECK(code_of(parse_probability("1.01")) == ERANGE);
-  CHECK(code_of(parse_probability("-0.1")) == ERANGE);
+  CHECK(code_of(parse_probability("1.01")) == EINVAL);
+  CHECK(code_of(parse_probability("-0.1")) == EINVAL);
   for (std::string_view bad : {"", "nan", "inf", "1,0", "0.1x", "-", "-nan", " 1"}) {
     INFO(bad);
     CHECK(code_of(parse_probability(bad)) == EINVAL);
