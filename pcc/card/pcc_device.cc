@@ -18,8 +18,8 @@ PccDevice::~PccDevice() = default;
 
 PccState PccDevice::advance(PccEvent event) {
   PccState before = std::exchange(state_, next_state(state_, event));
-  bool was_active = before == PccState::kActive;
-  if (was_active != active() && state_changed_) state_changed_();
+  const bool text_changed = rocefs::name_of(before).shown != rocefs::name_of(state_).shown;
+  if (text_changed && state_changed_) state_changed_();
   return before;
 }
 
@@ -170,6 +170,7 @@ void PccDevice::started(const TurnPtr& turn, const PccBackend::Run& run) {
 void PccDevice::stop(Answer<void> answer) {
   orders_.add(
       [this](TurnPtr turn) {
+        if (program_) return turn->done(claimed_error());
         if (!active()) {
           return give_back(windows_, [turn](Result<void> given) { turn->done(given); });
         }

@@ -84,7 +84,7 @@ class PccDevice final : public PccBackend::Listener {
   uint32_t slow_calls() const;
   // Sets the callback for changes of algorithms() or applied().
   void on_change(std::function<void()> changed) { changed_ = std::move(changed); }
-  // Sets the callback for changes of active().
+  // Sets the callback for changes of the state's text.
   void on_state_change(std::function<void()> changed) { state_changed_ = std::move(changed); }
   const std::string& name() const { return device_.name(); }
 
@@ -94,6 +94,7 @@ class PccDevice final : public PccBackend::Listener {
   // for all: none is applied then; EBUSY while PCC is active.
   void apply(const std::string& algorithm, std::optional<uint32_t> qpn, Answer<void> answer);
   void start(unsigned pollers, unsigned interval_us, Answer<void> answer);
+  // EBUSY while a program has claimed the device.
   void stop(Answer<void> answer);
   void set_interval(unsigned interval_us, Answer<void> answer);
   // Lets a debugger hold the process of the plugins.

@@ -39,9 +39,10 @@ constexpr TriggerRow kAlgoTrigger{
     "store applies another, at once where PCC is active; none is for when it is not"};
 constexpr TriggerRow kState{
     "state", "start|stop",
-    "active or inactive. While it is active, PCC sets the windows of all queue pairs, and CFR is "
-    "off; whatever ends it, CFR is then what it was. EINVAL for a start while no algorithm is "
-    "applied, EBUSY when the windows are taken"};
+    "inactive; active: the algorithm sets the windows of all queue pairs; program: the one that "
+    "owner names sets them. CFR is off unless it is inactive; whatever ends it, CFR is then "
+    "what it was. EINVAL for a start while no algorithm is applied, EBUSY when the windows are "
+    "taken, and for a stop while a program has claimed them"};
 constexpr TriggerRow kUpdateTrigger{
     "update", "ALGORITHM NAME=VALUE [NAME=VALUE …]",
     "sets parameters of the algorithm that is applied, all or none; it "

@@ -52,7 +52,7 @@ struct PccStateName {
 };
 inline constexpr PccStateName kPccStateNames[] = {
     {"unbound", "inactive"}, {"idle", "inactive"},    {"starting", "inactive"},
-    {"active", "active"},    {"claimed", "inactive"}, {"program_active", "inactive"},
+    {"active", "active"},    {"claimed", "inactive"}, {"program_active", "program"},
 };
 constexpr const PccStateName& name_of(PccState state) {
   return kPccStateNames[static_cast<size_t>(state)];

@@ -409,7 +409,11 @@ TEST_CASE("pcc files: a program's claim excludes PCC from the device, and the re
     return said;
   };
   CHECK(run(other.id) == "ENODEV");
+  CHECK(cards.read("state") == "inactive");
   CHECK(run(mine.id) == "ok");
+  CHECK(cards.read("state") == "program");
+  CHECK(cards.store("state", "stop") == "EBUSY");
+  CHECK(cards.why == "my_cc (pid 77) has claimed mb_0");
   CHECK(run(mine.id) == "EBUSY");
   CHECK(cards.device().cfr().controlled());
   cards.card().control = control;
@@ -421,6 +425,8 @@ TEST_CASE("pcc files: a program's claim excludes PCC from the device, and the re
   CHECK(cards.read("status").find("Owner: my_cc (pid 77)") != std::string::npos);
   CHECK(cards.read("owner") == "my_cc (pid 77)");
   cards.pcc->stop("mb_0", mine.id, [](Result<void>) {});
+  CHECK(cards.read("state") == "inactive");
+  CHECK(cards.store("state", "stop") == "EBUSY");
   CHECK(!cards.device().cfr().controlled());
   CHECK(cards.read("qps/17/window") == "4294967295");
   CHECK(run(mine.id) == "ok");

@@ -49,8 +49,10 @@ TEST_CASE("pcc state: an event outside the diagram does not change the state") {
   }
 }
 
-TEST_CASE("pcc state: pcc/state shows active only while the backend runs an algorithm") {
+TEST_CASE("pcc state: pcc/state shows active while the backend sets the windows, or program") {
   for (const PccStateName& row : kPccStateNames) {
     CHECK((row.shown == "active") == (row.name == "active"));
+    CHECK((row.shown == "program") == (row.name == "program_active"));
+    CHECK((row.shown == "inactive") == !row.name.ends_with("active"));
   }
 }

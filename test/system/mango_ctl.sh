@@ -304,6 +304,8 @@ said = json.load(sys.stdin)
 said = said[0] if isinstance(said, list) else said
 print(said["owner"]["process"], said["owner"]["pid"], said["num_threads"])')" "$read --json"
 done
+expect "4 mango-ctl: error: claimed by my (own) (pid 4711)" "$(said mango-ctl rdma pcc stop mb_0)" "stop"
+expect inactive "$(cat "$pcc/state")" "a stop that is refused"
 echo none >"$pcc/owner"
 echo active >"$pcc/state"
 

@@ -63,6 +63,9 @@ void start_pcc(Session& session, const StartOptions& options) {
 
 void stop_pcc(Session& session, const DeviceOptions& options) {
   session.each_device(options.device, [&](const std::string& name) -> Result<void> {
+    DeviceReader files(session.tree(), name);
+    const PccOwner owner = owner_of(files);
+    if (!owner.text.empty()) return wrong_state("claimed by " + owner.text);
     Result<bool> active = pcc_is_active(session.tree(), name);
     if (active && !*active) session.notice(name + ": PCC is not active");
     return session.tree().store(device_file(name, "pcc/state"), "stop");
@@ -105,7 +108,8 @@ std::vector<Command> run_commands() {
           .path = "rdma pcc stop",
           .summary = "Stop PCC",
           .manual =
-              "CFR is again as before the start: it sets the windows, or they are without limit.",
+              "CFR is again as before the start: it sets the windows, or they are without limit. A "
+              "program that has claimed the windows is not stopped.",
           .examples = {"rdma pcc stop mb_0", "rdma pcc stop all"},
           .arguments = {device_or_all<DeviceOptions>()},
           .run = stop_pcc},
