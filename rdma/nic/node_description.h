@@ -10,9 +10,10 @@
 
 namespace rocefs {
 
-// The attribute has 64 octets; the kernel keeps the last of them 0.
+// As many octets as the attribute has, and as the kernel keeps (IB_DEVICE_NODE_DESC_MAX).
 inline constexpr KnobRow kNodeDescriptionKnobs[] = {
-    {"node_desc", KnobType::kText, 0, 63, "", "", "", "what the administrator calls this node"},
+    {"node_desc", KnobType::kText, 0, 64, "", "", "",
+     "what the administrator calls this node; what is longer is cut"},
 };
 
 // Core thread, but for initial().

@@ -22,6 +22,16 @@ std::string guid_text(uint64_t guid) {
                      guid >> 16 & 0xffff, guid & 0xffff);
 }
 
+// Cuts what is longer, as the kernel does (node_desc_store() of drivers/infiniband/core/sysfs.c).
+class NodeDescriptionFile final : public KnobFile {
+ public:
+  using KnobFile::KnobFile;
+  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    KnobFile::store(text.substr(0, std::min<size_t>(text.find('\n'), row().max)), operation,
+                    std::move(answer));
+  }
+};
+
 // The machine's CPUs: a function without NUMA node is local to all of them (pci-sysfs.c).
 std::string online_cpus() {
   std::ifstream file("/sys/devices/system/cpu/online");
@@ -200,9 +210,11 @@ void DeviceFiles::add_identity() {
   fixed(directory + "/uevent", "NAME=" + name, "variables of the device for udev");
   NodeDescription& description = device_.description();
   std::vector<KnobValue> start{description.initial()};
-  add_knob_files(
+  add_knob_file(
       tree_, directory,
-      std::make_shared<KnobSet>(kNodeDescriptionKnobs, engine_, &description, std::move(start)));
+      std::make_shared<NodeDescriptionFile>(
+          std::make_shared<KnobSet>(kNodeDescriptionKnobs, engine_, &description, std::move(start)),
+          0));
   add_cfr_files(tree_, directory, device_, engine_);
   add_knob_files(tree_, directory,
                  std::make_shared<KnobSet>(kPacingKnobs, engine_, &device_.pacing()));

@@ -23,6 +23,12 @@ is "$device/board_id" MB_0000000001
 is "$device/uevent" NAME=mb_0
 expect ok "$(store "rack 7" "$device/node_desc")" "node_desc"
 is "$device/node_desc" "rack 7"
+long=$(printf '%064d' 7)
+expect ok "$(store "$long" "$device/node_desc")" "64 octets"
+is "$device/node_desc" "$long"
+expect ok "$(store "${long}8" "$device/node_desc")" "65 octets"
+is "$device/node_desc" "$long"
+expect ok "$(store "rack 7" "$device/node_desc")" "node_desc"
 leads "$ib/mb_0" ../../devices/pci0000:2b/0000:2b:00.0/infiniband/mb_0
 leads "$device/device" ../../../0000:2b:00.0
 leads "$device/subsystem" ../../../../../class/infiniband
