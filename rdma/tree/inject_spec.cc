@@ -35,10 +35,13 @@ constexpr struct {
 } kAnswers[] = {{"ack", 0}, {"rnr", 1}, {"nak", 3}};
 
 template <class T>
-Result<void> number(std::string_view key, std::string_view value, uint64_t max, T& out) {
+Result<void> number(std::string_view key, std::string_view value, uint64_t max, T& out,
+                    uint64_t min = 0) {
   Result<uint64_t> parsed = kstrtou64(value, 0);
   if (!parsed) return errorf(parsed.error().code, "{}: {}", key, parsed.error().reason);
-  if (*parsed > max) return errorf(EINVAL, "{}={} is outside 0 to {}", key, *parsed, max);
+  if (*parsed < min || *parsed > max) {
+    return errorf(EINVAL, "{}={} is outside {} to {}", key, *parsed, min, max);
+  }
   out = static_cast<T>(*parsed);
   return {};
 }
@@ -99,7 +102,7 @@ Result<void> set_key(InjectSpec& spec, std::string_view key, std::string_view va
   if (key == "opcode") return set_opcode(spec, value);
   if (key == "p") return set_probability(spec, value);
   if (key == "delay") return set_duration(spec, value);
-  if (key == "by") return number(key, value, 65536, spec.by);
+  if (key == "by") return number(key, value, 65536, spec.by, 1);
   if (key == "what") return set_part(spec, value);
   return errorf(EINVAL,
                 "unknown key {} (psn, qpn, opcode, dscp, prio, sport, skip, count, p, delay, by, "
@@ -126,7 +129,6 @@ Result<void> settle(InjectSpec& spec, std::string_view action,
   if (has("by") && spec.action != InjectAction::kReorder) {
     return errorf(EINVAL, "by= goes with reorder, not with {}", action);
   }
-  if (spec.by == 0) return Error{EINVAL, "by=0 would not reorder"};
   if (has("what") && spec.action != InjectAction::kCorrupt) {
     return errorf(EINVAL, "what= goes with corrupt, not with {}", action);
   }
