@@ -157,9 +157,9 @@ std::string format_parameter(mango_pcc_param_type_e type, const void* value) {
     case MANGO_PCC_PARAM_TYPE_INT64:
       return fmt::format("{}", read<int64_t>(value));
     case MANGO_PCC_PARAM_TYPE_DOUBLE:
-      return fmt::format("{}", read<double>(value));
+      return fmt::format("{}", read<double>(value) + 0.0);  // -0 is 0
     case MANGO_PCC_PARAM_TYPE_FLOAT:
-      return fmt::format("{}", read<float>(value));
+      return fmt::format("{}", read<float>(value) + 0.0F);
     case MANGO_PCC_PARAM_TYPE_BOOL:
       return read<uint8_t>(value) ? "1" : "0";
   }

@@ -61,6 +61,8 @@ TEST_CASE("parameter: fractions are shown as the shortest equivalent text") {
   CHECK(taken(f64, "5e-1\n") == "0.5");
   CHECK(taken(f64, "+.5") == "0.5");
   CHECK(taken(f64, "-3") == "-3");
+  CHECK(taken(f64, "-0.0") == "0");
+  CHECK(taken(f32, "-0") == "0");
   CHECK(taken(f64, "0x10") == "16");
   CHECK(taken(f64, "0.1") == "0.1");
   CHECK(taken(f32, "0.1") == "0.1");
