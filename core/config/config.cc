@@ -16,6 +16,7 @@
 #include "core/base/hash.h"
 #include "core/base/kstrto.h"
 #include "core/base/units.h"
+#include "core/config/names.h"
 #include "core/config/topology_shapes.h"
 
 namespace rocefs {
@@ -28,17 +29,6 @@ constexpr size_t kMaxLine = 197;
 // inih also splits at ':', which knob paths contain (devices/pci0000:2b/...). This character
 // replaces ':' while inih has the line; no file may contain it.
 constexpr char kColon = '\x1f';
-
-// Names become directories, and links are named A-B.
-bool valid_name(std::string_view name) {
-  constexpr size_t kMaxName = 63;
-  auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-  };
-  return !name.empty() && name.size() <= kMaxName && name != "." && name != ".." &&
-         std::all_of(name.begin(), name.end(), allowed);
-}
 
 // Collects the content of the file; every error has its line.
 class Reader {
@@ -170,7 +160,7 @@ class Reader {
   }
 
   bool claim_name(const std::string& name) {
-    if (!valid_name(name)) {
+    if (!valid_node_name(name)) {
       return refuse(line_, fmt::format("{} cannot be a name", quoted(name)));
     }
     if (!names_.insert(name).second) {
@@ -298,7 +288,7 @@ class Reader {
   Result<void> take_device(DeviceSpec& device, const std::string& key, std::string_view value) {
     if (key == "pci") return set_pci(value, device.pci);
     if (key == "host") {
-      if (!valid_name(value)) return errorf(EINVAL, "host={}: not a name", value);
+      if (!valid_node_name(value)) return errorf(EINVAL, "host={}: not a name", value);
       device.host = value;
       return {};
     }
@@ -314,9 +304,7 @@ class Reader {
     std::string text(value);
     if (key == "mac") return set_mac(value, port.mac);
     if (key == "netdev") {
-      if (!valid_name(value) || value.size() > 15) {
-        return errorf(EINVAL, "netdev={}: not an interface's name", value);
-      }
+      if (Result<void> checked = check_netdev(value); !checked) return checked;
       port.netdev = text;
       return {};
     }

@@ -145,6 +145,13 @@ TEST_CASE("config: an invalid value of a device is refused with its key and the 
       {"netdev=a/b", "netdev=a/b: not an interface's name"},
       {"netdev=fifteen-letters", "accepted"},
       {"netdev=sixteen--letters", "netdev=sixteen--letters: not an interface's name"},
+      {"netdev=mango_mgmt0",
+       "netdev=mango_mgmt0: names mango_mgmtN are the management interfaces'"},
+      {"netdev=mango_mgm0", "accepted"},
+      {"netdev=lo", "netdev=lo: a name that Linux uses itself"},
+      {"netdev=default", "netdev=default: a name that Linux uses itself"},
+      {"netdev=-f", "netdev=-f: not an interface's name"},
+      {"host=-f", "host=-f: not a name"},
       {"mtu=01024", "mtu=01024: 256, 512, 1024, 2048 or 4096 is wanted"},
       {"ports=0", "ports=0: 1 or 2 is wanted"},
       {"ports=3", "ports=3: 1 or 2 is wanted"}};

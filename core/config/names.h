@@ -1,0 +1,16 @@
+// Names that a configuration gives: to devices, switches, uplinks, hosts and interfaces.
+#pragma once
+
+#include <string_view>
+
+#include "core/base/result.h"
+
+namespace rocefs {
+
+// Names become directories, and links are named A-B.
+bool valid_node_name(std::string_view name);
+// The ini file's netdev=. EINVAL for a name that an interface cannot have, and for those of the
+// management interfaces, which are listed with the ports' in class/net.
+Result<void> check_netdev(std::string_view name);
+
+}  // namespace rocefs
