@@ -16,7 +16,8 @@ struct QpRow {
 };
 
 constexpr QpRow kRows[] = {
-    {"window", "octets of requests that may be in flight; 4294967295: no limit",
+    {"window",
+     "octets of requests that may be in flight, by PCC or else by CFR; 4294967295: no limit",
      [](const QpReading& qp) { return std::to_string(qp.window); }},
     {"cnp", "CNPs since PCC counts them for this queue pair; all while it is not active",
      [](const QpReading& qp) { return std::to_string(qp.cnps); }},

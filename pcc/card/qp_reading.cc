@@ -49,6 +49,7 @@ std::optional<QpReading> read_qp(const SharedMemory& signals, const SharedMemory
   reading.rtt_ns = load(line.rtt_ns);
   reading.rate_bps = load(line.rate_bps);
   reading.cnps = load(line.cnps);
+  reading.window = load(line.window);
   if (control) read_control(control->at<rocefs_control_page>(0)->qps[number], reading);
   if (load(line.generation) != reading.generation)
     return std::nullopt;  // reused by another queue pair

@@ -18,10 +18,10 @@ struct QpReading {
   std::string comm;  // without control characters
   uint64_t rtt_ns = 0;
   uint64_t rate_bps = 0;
-  uint64_t cnps = 0;  // since counting began, while an owner counts; else all
+  uint64_t cnps = 0;                   // since counting began, while an owner counts; else all
+  uint32_t window = ROCEFS_NO_WINDOW;  // the owner's if it knows the queue pair, else CFR's
   // Fields of the control page; valid if the owner of the windows knows the queue pair.
   bool owned = false;
-  uint32_t window = ROCEFS_NO_WINDOW;
   uint32_t slot = 0;
   uint32_t calls = 0;
   uint64_t rtt_timeouts = 0;

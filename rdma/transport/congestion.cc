@@ -320,6 +320,7 @@ void Congestion::publish() {
     auto line = static_cast<uint64_t>(line_bps());
     std::atomic_ref(signals_->rate_bps).store(rate, std::memory_order_relaxed);
     std::atomic_ref(signals_->line_bps).store(line, std::memory_order_relaxed);
+    std::atomic_ref(signals_->window).store(window_, std::memory_order_relaxed);
   }
   if (!reading_) return;
   reading_->rate_bps.set(rate);

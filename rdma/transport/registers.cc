@@ -86,6 +86,7 @@ void Registers::prepare(uint32_t qpn, const QpOwner& program) {
   set(line->cnps, uint64_t{0});
   set(line->rtt_ns, uint64_t{0});
   set(line->rtt_probe, uint32_t{0});
+  set(line->window, uint32_t{ROCEFS_NO_WINDOW});
   set(line->rate_bps, uint64_t{0});
   set(line->line_bps, uint64_t{0});
   for (size_t i = 0; i < sizeof line->comm; ++i) {

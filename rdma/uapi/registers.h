@@ -40,10 +40,10 @@ struct rocefs_qp_signals {
   uint64_t cnps;
   uint64_t rtt_ns;    /* the latest measurement */
   uint32_t rtt_probe; /* rocefs_qp_control.probe of that measurement; announces rtt_ns */
-  uint32_t reserved;
-  uint64_t rate_bps; /* pacing rate; the link's if not paced */
-  char comm[16];     /* name of the creating program, with a NUL if it is shorter */
-  uint64_t line_bps; /* the link's */
+  uint32_t window;    /* octets by which the engine acts without an owner of the windows (CFR) */
+  uint64_t rate_bps;  /* pacing rate; the link's if not paced */
+  char comm[16];      /* name of the creating program, with a NUL if it is shorter */
+  uint64_t line_bps;  /* the link's */
 } __attribute__((aligned(64)));
 
 enum rocefs_qp_event_kind {

@@ -124,6 +124,10 @@ TEST_CASE("pcc files: a queue pair shows its own pages, not those of an earlier 
   CHECK(cards.read("qps/17/cnp") == "12");
   CHECK(cards.store("qps/17/algo", "dcqcn") == "EINVAL");
   start(cards);
+  cards.signals(17).window = 4096;  // CFR's
+  CHECK(cards.read("qps/17/window") == "4096");
+  CHECK_THAT(cards.read("status"), Catch::Contains(" 4096\n"));
+  cards.signals(17).window = ROCEFS_NO_WINDOW;
   cards.set_window(17, 8192);
   auto& control = cards.control(17);
   control.slot = 1;

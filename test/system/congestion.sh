@@ -20,6 +20,7 @@ expect 0 "$(cat "$far/np_cnp_sent")" "CNPs without CFR"
 for device in mb_0 mb_1; do echo 1 >"$ib/$device/cfr/enable"; done
 expect 524288 "$(cat "$flow/window")" "CFR's window at first"
 advance 2ms
+expect "$(cat "$flow/window")" "$(cat "$ib"/mb_0/pcc/qps/*/window)" "CFR's window in the queue pair's files"
 [ "$(cat "$flow/window")" -lt 262144 ] || fail "the window has not fallen: $(cat "$flow/window")"
 sent=$(cat "$far/np_cnp_sent")
 [ "$sent" -gt 10 ] || fail "only $sent CNPs"

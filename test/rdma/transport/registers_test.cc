@@ -81,6 +81,22 @@ TEST_CASE("registers: CNPs are counted in their queue pair's line") {
   stream.flow.stop();
 }
 
+TEST_CASE("registers: CFR's window is in the queue pair's line while it limits") {
+  World world;
+  Device& near = world.device("mb_0");
+  RunningFlow stream(world, FlowOp::kWrite);
+  const rocefs_qp_signals& line = *near.registers().signals_of(kFirstQp);
+  CHECK(line.window == kNoWindow);
+  set_cfr(near, {{"enable", "1"}});
+  CHECK(line.window == kNoWindow);  // it limits nothing yet
+  send_cnp(world, "mb_0", "mb_1");
+  CHECK(line.window == WindowLimiter::kFull / 2);
+  CHECK(line.window == stream.window());
+  set_cfr(near, {});
+  CHECK(line.window == kNoWindow);
+  stream.flow.stop();
+}
+
 TEST_CASE("registers: a window applies if its generation is the queue pair's, and has one owner") {
   World world;
   Device& near = world.device("mb_0");
