@@ -334,6 +334,13 @@ grep -qE '^mb_0: PCC active, algorithm an_al.*, QPs 3$' "$dir/narrow" || fail "t
 grep -qE '^QP .*CALLS/s$' "$dir/narrow" || fail "names: $(cat "$dir/narrow")"
 grep -qE '^16777215 4194304 fif[^ ]* an_a[^ ]* +4294967294 +- +99999.9us +400.00Gb/s +-$' "$dir/narrow" || fail "a line: $(cat "$dir/narrow")"
 drawn 200 >"$dir/wide"
+test_case "a blank stays between the columns of the status, however long a name is"
+algorithm=$(cat "$pcc/algo")
+expect "NAME        STATUS    ALGO        NUM_THREADS" "$(mango-ctl rdma pcc status | grep ^NAME)" "short names"
+echo twelve_chars >"$pcc/algo"
+grep -qE "^mb_0 +Active +twelve_chars +[0-9]+$" <<<"$(mango-ctl rdma pcc status)" || fail "$(mango-ctl rdma pcc status | tail -n 4)"
+echo "$algorithm" >"$pcc/algo"
+
 grep -qE "^16777215 +4194304 +fifteen_letters +$name +4294967294 " "$dir/wide" || fail "a wide terminal: $(cat "$dir/wide")"
 sed -i '$d' "$pcc/snapshot"
 echo aimd >"$pcc/algo"

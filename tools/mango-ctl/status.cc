@@ -113,20 +113,44 @@ Result<void> print_block(Session& session, const std::string& name) {
   return print_timeouts(session, name);
 }
 
+// A line of the table of devices.
+struct Row {
+  std::string name, status, algorithm;
+  uint64_t threads;
+};
+
+// Columns as wide as the longest name wants, so that a blank stays behind it.
+std::string table_of(const std::vector<Row>& rows) {
+  constexpr size_t kName = 12, kStatus = 10, kAlgorithm = 12, kRule = 38;
+  size_t name = kName, algorithm = kAlgorithm;
+  for (const Row& row : rows) {
+    name = std::max(name, row.name.size() + 1);
+    algorithm = std::max(algorithm, row.algorithm.size() + 1);
+  }
+  auto line = [&](std::string_view first, std::string_view second, std::string_view third,
+                  auto fourth) {
+    return fmt::format("{:<{}}{:<{}}{:<{}}{}\n", first, name, second, kStatus, third, algorithm,
+                       fourth);
+  };
+  std::string table = line("NAME", "STATUS", "ALGO", "NUM_THREADS");
+  table += std::string(kRule + name - kName + algorithm - kAlgorithm, '-') + "\n";
+  for (const Row& row : rows) table += line(row.name, row.status, row.algorithm, row.threads);
+  return table;
+}
+
 // Blocks of the active devices, then a table of all devices.
 void print_overview(Session& session) {
-  std::string table =
-      fmt::format("{:<12}{:<10}{:<12}{}\n{:->38}\n", "NAME", "STATUS", "ALGO", "NUM_THREADS", "");
+  std::vector<Row> rows;
   for (const std::string& name : session.tree().devices()) {
     DeviceReader files(session.tree(), name);
     bool active = files.text("pcc/state") == "active";
     bool owned = !owner_of(files).text.empty();
     std::string algorithm = files.text("pcc/algo");
-    table += fmt::format("{:<12}{:<10}{:<12}{}\n", name,
-                         active  ? "Active"
-                         : owned ? "Program"
-                                 : "Inactive",
-                         active ? algorithm : "-", files.number("pcc/num_threads_active"));
+    rows.push_back({name,
+                    active  ? "Active"
+                    : owned ? "Program"
+                            : "Inactive",
+                    active ? algorithm : "-", files.number("pcc/num_threads_active")});
     Result<void> done = files.outcome();
     if (done && (active || owned)) {
       done = print_block(session, name);
@@ -134,7 +158,7 @@ void print_overview(Session& session) {
     }
     if (!done) session.fail(errorf(done.error().code, "{}: {}", name, done.error().reason));
   }
-  session.print(table);
+  session.print(table_of(rows));
 }
 
 void pcc_status(Session& session, const DeviceOptions& options) {
