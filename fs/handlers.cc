@@ -118,10 +118,11 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
   fuse_reply_entry(request, &entry);
 }
 
-void reply_attributes(fuse_req_t request, fuse_ino_t ino) {
+void reply_attributes(fuse_req_t request, fuse_ino_t ino, std::optional<uint64_t> size = {}) {
   FuseServer& server = FuseServer::of(request);
   if (Tree::Node* node = server.tree_.find(ino)) {
     struct stat status = server.stat_of(*node);
+    if (size) status.st_size = static_cast<off_t>(*size);
     return void(fuse_reply_attr(request, &status, server.attribute_timeout(*node)));
   }
   std::optional<Tree::Node> departed = server.tree_.departed(ino);
@@ -131,13 +132,23 @@ void reply_attributes(fuse_req_t request, fuse_ino_t ino) {
 }
 
 // Getattr with an open file comes from lseek(2) to the end; fstat(2) sends one without
-// (fs/fuse/file.c, fuse_file_llseek).
+// (fs/fuse/file.c, fuse_file_llseek), and looks like stat(2). A text's length is made for those who
+// have it open, not for each `ls -l`.
 void on_getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
-  Tree::Node* node = FuseServer::of(request).tree_.find(ino);
-  if (info && node && node->file && !node->file->has_end()) {
-    return void(fuse_reply_err(request, EINVAL));
-  }
-  reply_attributes(request, ino);
+  FuseServer& server = FuseServer::of(request);
+  Tree::Node* node = server.tree_.find(ino);
+  if (!node || !node->file || node->file->has_end()) return reply_attributes(request, ino);
+  if (info) return void(fuse_reply_err(request, EINVAL));
+  if (!server.files_.is_open(ino)) return reply_attributes(request, ino);
+  server.requests_->run(
+      request, server.channel_.key(), {}, [&](const OperationPtr&, Requests::Ticket ticket) {
+        node->file->open_size([ino, ticket = std::move(ticket)](Result<uint64_t> size) mutable {
+          if (!size) return ticket.fail(size.error());
+          if (fuse_req_t answered = ticket.take()) {
+            reply_attributes(answered, ino, *size);
+          }
+        });
+      });
 }
 
 void on_setattr(fuse_req_t request, fuse_ino_t ino, struct stat* wanted, int set, fuse_file_info*) {

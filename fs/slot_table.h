@@ -74,6 +74,12 @@ class SlotTable {
     }
     return slots_.size() - free_.size();
   }
+  bool is_open(Ino ino) const {
+    for (size_t index = 0; index < slots_.size(); ++index) {
+      if (saved_.slots[index].ino == ino && slots_[index].used()) return true;
+    }
+    return false;
+  }
   Slot* find(uint64_t index) { return index < slots_.size() ? &slots_[index] : nullptr; }
   SavedHandle& saved(uint64_t index) { return saved_.slots[index]; }
   void clear() { slots_.clear(); }

@@ -177,4 +177,10 @@ Result<std::unique_ptr<OpenFile>> Stream::open(const std::shared_ptr<File>& self
   return {std::make_unique<OpenStream>(std::static_pointer_cast<Stream>(self), caller.uid)};
 }
 
+void Stream::open_size(Answer<uint64_t> answer) {
+  content([page = size(), answer = std::move(answer)](Result<std::string> text) mutable {
+    answer(text && !text->empty() ? uint64_t{text->size()} : page);
+  });
+}
+
 }  // namespace rocefs

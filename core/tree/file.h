@@ -113,9 +113,12 @@ class File {
   virtual ~File() = default;
   virtual bool readable() const = 0;
   virtual bool writable() const = 0;
-  // st_size: 4096 for texts, as in sysfs. Not the text's length, which is unknown before it is
-  // read. Not 0: sendfile(2) and splice(2) would take that for the end.
+  // st_size: 4096 for texts, as in sysfs. Not 0, as of seq_file: through the page cache,
+  // sendfile(2) and splice(2) would take that for the end, and cat(1) of busybox print nothing.
   virtual uint64_t size() const = 0;
+  // st_size while the file is open: of a text that may be longer than a page its length, for
+  // readers that look no further, such as less(1) and curl(1). Answers now or later.
+  virtual void open_size(Answer<uint64_t> answer) { answer(size()); }
   // Whether lseek(2) supports SEEK_END, which is st_size. Longer texts answer EINVAL, as files of
   // seq_file do: tail(1) would look for the last lines before st_size.
   virtual bool has_end() const { return true; }
@@ -181,6 +184,8 @@ class Stream : public File {
   bool readable() const override { return true; }
   bool writable() const override { return false; }
   uint64_t size() const override { return kPageSize; }
+  // The page of an empty text stays: it may have grown when it is read.
+  void open_size(Answer<uint64_t> answer) override;
   bool has_end() const override { return false; }
   Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                          const Caller& caller) override;

@@ -74,12 +74,13 @@ void Hosts::add_files(Tree& tree, const std::string& at, Host* host) {
   for (const HostInterface& interface : host->interfaces) {
     interfaces += interface_text(*interface.port) + "\n";
   }
-  for (std::string* text : {&devices, &interfaces}) text->pop_back();
-  tree.add_file(at + "/devices", constant(devices, "RDMA devices of the host, one a line"));
-  tree.add_file(at + "/interfaces",
-                constant(interfaces,
-                         "network interfaces of the host, one a line: name, MAC, MTU, "
-                         "speed in Mb/s and addresses with which it starts"));
+  auto add = [&](const char* name, std::string text, std::string_view doc) {
+    tree.add_file(at + name, std::make_shared<FunctionStream>([text] { return text; }, doc));
+  };
+  add("/devices", devices, "RDMA devices of the host, one a line");
+  add("/interfaces", interfaces,
+      "network interfaces of the host, one a line: name, MAC, MTU, speed in Mb/s and addresses "
+      "with which it starts");
   tree.add_file(at + "/state", read_only(
                                    [host]() -> Result<std::string> {
                                      if (host->attached) return std::string("attached");

@@ -11,7 +11,17 @@ echo "3600s kernel/debug/rocefs/links/mb_0-sw_0/loss=0.5" >"$debug/clock/at"
 echo aimd >"$pcc/algo"
 for i in {1..60}; do store "no number $i, and none that anybody would take for one" "$link/rate" >/dev/null; done
 
+# On a terminal less(1) and its like end where fstat(2) says that the file does.
+cat >"$dir/size.py" <<'PY'
+import os, sys
+descriptor = os.open(sys.argv[1], os.O_RDONLY)
+size, text = os.fstat(descriptor).st_size, open(sys.argv[1], 'rb').read()
+assert size == len(text) or not text and size == 4096, (size, len(text))
+PY
+is_stream() { case $1 in "$link/rate" | "$pcc/state") return 1 ;; esac }
+
 copies() {  # FILE: every reader's copy is what read(2) says, and the size is that of all files
+  ! is_stream "$1" || python3 "$dir/size.py" "$1" || fail "the size of $1 while it is open"
   expect 4096 "$(stat -c %s "$1")" "the size of $1"
   dd if="$1" of="$dir/wanted" bs=1M status=none
   [ -s "$dir/wanted" ] || [[ $1 == */npcc/flows ]] || fail "$1: nothing to read"
@@ -25,6 +35,8 @@ copies() {  # FILE: every reader's copy is what read(2) says, and the size is th
   cp "$1" "$dir/copied"
   cmp "$dir/wanted" "$dir/copied" || fail "cp $1"
   expect "$(tail -n 2 "$dir/wanted")" "$(tail -n 2 "$1")" "the last lines of $1"
+  ! command -v curl >/dev/null || ! is_stream "$1" || [ ! -s "$dir/wanted" ] ||
+    curl -s "file://$1" | cmp - "$dir/wanted" || fail "curl $1"
   expect "$(tail -c 20 "$dir/wanted")" "$(tail -c 20 "$1")" "the end of $1"
 }
 cat >"$dir/copy.py" <<'PY'
