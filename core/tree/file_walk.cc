@@ -42,7 +42,7 @@ Result<void> FileWalk::check(std::string_view pattern) {
   return {};
 }
 
-FileWalk::FileWalk(Tree& tree, std::vector<std::string> patterns, std::optional<TreeReader> reader)
+FileWalk::FileWalk(Tree& tree, std::vector<std::string> patterns, std::optional<TreeUser> reader)
     : tree_(tree), patterns_(std::move(patterns)), reader_(std::move(reader)) {}
 
 void FileWalk::restart() {
@@ -50,28 +50,6 @@ void FileWalk::restart() {
   pattern_ = 0;
   looked_ = 0;
   repeats_ = true;
-}
-
-// As the kernel's acl_permission_check() and capable_wrt_inode_uidgid(); `access` as in the bits
-// for others.
-bool FileWalk::may(const Tree::Node& node, mode_t access) const {
-  if (!reader_ || reader_->reads_all) return true;
-  const auto has = [&](int shift) { return (node.mode >> shift & access) == access; };
-  if (reader_->uid == node.uid) return has(6);
-  if (reader_->gid == node.gid) return has(3);
-  if (!reader_->groups) return has(3) && has(0);
-  const auto& groups = *reader_->groups;
-  return has(std::find(groups.begin(), groups.end(), node.gid) != groups.end() ? 3 : 0);
-}
-
-// Whether the reader may search the directories above.
-bool FileWalk::may_reach(const Tree::Node& node) const {
-  if (!reader_) return true;
-  for (const Tree::Node* at = &node; at->ino != kRootIno;) {
-    at = tree_.find(at->parent);
-    if (!at || !may(*at, 1)) return false;
-  }
-  return true;
 }
 
 void FileWalk::enter(const Tree::Node& directory, std::string path, size_t component, int links) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/tree/access.h"
 #include "core/tree/tree.h"
 
 namespace rocefs {
@@ -19,16 +20,6 @@ namespace rocefs {
 bool is_pattern(std::string_view path);
 // Whether `name` matches a component: * stands for any text, ? for one octet.
 bool matches(std::string_view component, std::string_view name);
-
-// Reader of files: what the modes of files and directories grant it.
-struct TreeReader {
-  uid_t uid = 0;
-  gid_t gid = 0;
-  // Empty: unknown. Then a file of another user and group must be readable for both the group and
-  // others.
-  std::optional<std::vector<gid_t>> groups;
-  bool reads_all = false;  // CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH
-};
 
 // * and ? in a component stand for what they stand for in a shell. Follows links, three on a way.
 // Files come pattern by pattern, those of a pattern in the order of the tree; a file that two
@@ -48,7 +39,7 @@ class FileWalk {
   // ENAMETOOLONG for a pattern that no walk takes.
   static Result<void> check(std::string_view pattern);
   // Finds only what `reader` may read; null: all files. The tree outlives the walk.
-  FileWalk(Tree& tree, std::vector<std::string> patterns, std::optional<TreeReader> reader = {});
+  FileWalk(Tree& tree, std::vector<std::string> patterns, std::optional<TreeUser> reader = {});
 
   // The next file; null if there is none, or after a look at `budget` entries, which it counts
   // down.
@@ -73,12 +64,16 @@ class FileWalk {
   };
 
   void enter(const Tree::Node& directory, std::string path, size_t component, int links);
-  bool may(const Tree::Node& node, mode_t access) const;
-  bool may_reach(const Tree::Node& node) const;
+  bool may(const Tree::Node& node, mode_t access) const {
+    return !reader_ || rocefs::may(*reader_, node, access);
+  }
+  bool may_reach(const Tree::Node& node) const {
+    return !reader_ || rocefs::may_reach(tree_, *reader_, node);
+  }
 
   Tree& tree_;
   const std::vector<std::string> patterns_;
-  const std::optional<TreeReader> reader_;
+  const std::optional<TreeUser> reader_;
   size_t pattern_ = 0;                   // the next one
   std::vector<std::string> components_;  // of the present one
   std::vector<Frame> frames_;

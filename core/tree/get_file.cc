@@ -60,8 +60,7 @@ Attribute* text_file(File& file) {
 // kept from one pass to the next, as long as the tree does not change and the user's share lasts.
 class Query {
  public:
-  Query(Tree& tree, std::vector<std::string> patterns, const TreeReader& reader,
-        Shares::Share memory)
+  Query(Tree& tree, std::vector<std::string> patterns, const TreeUser& reader, Shares::Share memory)
       : tree_(tree),
         walk_(tree, std::move(patterns), reader),
         user_(reader.uid),
@@ -214,16 +213,6 @@ void Turns::run() {
   if (!waiting_.empty()) post();
 }
 
-TreeReader reader_of(const Caller& caller, const OperationPtr& operation) {
-  constexpr uint64_t kReadsAll = uint64_t{1} << 1 | uint64_t{1} << 2;  // CAP_DAC_…, capability.h
-  TreeReader reader{caller.uid, caller.gid, {}, false};
-  if (const Result<IdentityPtr>& who = operation->identity()) {
-    reader.groups = (*who)->groups;
-    reader.reads_all = ((*who)->capabilities & kReadsAll) != 0;
-  }
-  return reader;
-}
-
 class OpenGet final : public OpenFile {
  public:
   OpenGet(Tree& tree, std::shared_ptr<Turns> turns, const Caller& caller)
@@ -237,7 +226,7 @@ class OpenGet final : public OpenFile {
     std::vector<std::string> patterns;
     for (std::string_view pattern : split(data, " \t\n")) patterns.emplace_back(pattern);
     if (patterns.empty()) return answer(Error{EINVAL, "PATH [PATH …] is wanted"});
-    const TreeReader reader = reader_of(caller_, operation);
+    const TreeUser reader = reader_of(caller_, operation);
     for (const std::string& pattern : patterns) {
       if (Result<void> checked = check(pattern, reader); !checked) return answer(checked.error());
     }
@@ -277,7 +266,7 @@ class OpenGet final : public OpenFile {
 
  private:
   // A path without * and ? must be that of a file whose text can be shown.
-  Result<void> check(const std::string& path, const TreeReader& reader) const {
+  Result<void> check(const std::string& path, const TreeUser& reader) const {
     if (Result<void> checked = FileWalk::check(path); !checked) return checked;
     if (is_pattern(path)) return {};
     Tree::Node* node = tree_.follow(path);

@@ -50,14 +50,17 @@ namespace {
 
 // Changes of one assignment, each of whose knobs is not in `seen` yet.
 using SeenKnobs = std::set<std::pair<const KnobSet*, size_t>>;
-Result<void> add_changes(Tree& tree, const Assignment& one, WalkBudget& budget, SeenKnobs& seen,
-                         std::vector<KnobChange>& changes) {
+Result<void> add_changes(Tree& tree, const Assignment& one, const std::optional<TreeUser>& writer,
+                         WalkBudget& budget, SeenKnobs& seen, std::vector<KnobChange>& changes) {
   const Result<std::vector<std::string>> paths = matching_files(tree, one.path, budget);
   if (!paths) return paths.error();
   if (paths->empty()) return errorf(EINVAL, "{}: no knob has such a path", one.path);
   for (const std::string& path : *paths) {
     std::shared_ptr<KnobFile> file = find_knob(tree, path);
     if (!file) return errorf(EINVAL, "{}: no knob has this path", path);
+    if (writer && !may_write(tree, *writer, *tree.follow(path))) {
+      return errorf(EACCES, "{}: user {} may not write it", path, writer->uid);
+    }
     Result<KnobValue> value = parse_knob(file->row(), one.value);
     if (!value) return errorf(value.error().code, "{}: {}", path, value.error().reason);
     if (!seen.emplace(file->set().get(), file->index()).second) {
@@ -70,13 +73,13 @@ Result<void> add_changes(Tree& tree, const Assignment& one, WalkBudget& budget, 
 
 }  // namespace
 
-Result<std::vector<KnobChange>> knob_changes(Tree& tree,
-                                             const std::vector<Assignment>& assignments) {
+Result<std::vector<KnobChange>> knob_changes(Tree& tree, const std::vector<Assignment>& assignments,
+                                             const std::optional<TreeUser>& writer) {
   std::vector<KnobChange> changes;
   SeenKnobs seen;
   WalkBudget budget;
   for (const Assignment& one : assignments) {
-    if (Result<void> added = add_changes(tree, one, budget, seen, changes); !added) {
+    if (Result<void> added = add_changes(tree, one, writer, budget, seen, changes); !added) {
       return added.error();
     }
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/assignment.h"
+#include "core/tree/access.h"
 #include "core/tree/file.h"
 #include "core/tree/knob.h"
 #include "core/tree/knob_transaction.h"
@@ -47,8 +48,9 @@ void add_knob_file(Tree& tree, const std::string& directory, const std::shared_p
 // Looks the paths up, following links, and parses the values by their rows. A path may be a pattern
 // (core/tree/file_walk.h). EINVAL for a path that is not a knob's or names a knob twice, under any
 // name; the reason names it. E2BIG for patterns that stand for more than WalkBudget allows.
-Result<std::vector<KnobChange>> knob_changes(Tree& tree,
-                                             const std::vector<Assignment>& assignments);
+// With `writer`: EACCES for a knob that it may not write.
+Result<std::vector<KnobChange>> knob_changes(Tree& tree, const std::vector<Assignment>& assignments,
+                                             const std::optional<TreeUser>& writer = {});
 
 // The knob at a path; null if there is none.
 std::shared_ptr<KnobFile> find_knob(Tree& tree, std::string_view path);

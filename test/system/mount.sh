@@ -142,3 +142,21 @@ as_user bash -c 'for i in {1..4000}; do echo "[" >"$1"; done' sh "$debug/get" 2>
 grep -q "get: before: " "$debug/dmesg" || fail "an earlier line is gone"
 told=$(grep -c "debug/rocefs/get: " "$debug/dmesg")
 [ "$told" -lt 3000 ] || fail "$told lines of 4000 refusals"
+test_case "set stores what its writer may store himself, and all users may write it"
+loss=$debug/links/mb_0-sw_0/loss other=$debug/links/sw_0-mb_0/loss
+short=kernel/debug/rocefs/links
+expect "Permission denied" "$(store_as_user "$short/mb_0-sw_0/loss=0.5" "$debug/set")" "root's knob"
+last_dmesg_says "links/mb_0-sw_0/loss: user $user may not write it (EACCES)"
+chmod 666 "$loss"
+expect "Permission denied" "$(store_as_user "$short/*-*/loss=0.5" "$debug/set")" "one of several"
+expect 0 "$(cat "$loss")" "the one that he may write"
+expect "" "$(store_as_user "$short/mb_0-sw_0/loss=0.5" "$debug/set")" "a knob that he may write"
+expect 0.5 "$(cat "$loss")" "his value"
+chgrp 4242 "$other" && chmod 664 "$other"
+expect "" "$(setpriv --reuid="$user" --regid="$user" --groups 4242 sh -c "echo $short/sw_0-mb_0/loss=0.25 >$debug/set" 2>&1)" "by a group"
+expect 0.25 "$(cat "$other")" "by a group"
+chmod 444 "$loss"
+expect "Permission denied" "$(store "$short/mb_0-sw_0/loss=0" "$debug/set")" "root, and a file that nobody may write"
+chmod 700 "$debug/links"
+expect "Permission denied" "$(store_as_user "$short/sw_0-mb_0/loss=0" "$debug/set")" "a directory that he may not search"
+

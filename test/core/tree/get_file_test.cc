@@ -238,7 +238,7 @@ TEST_CASE("file walk: * and ? alone are special") {
 TEST_CASE("file walk: groups and capabilities grant what the kernel would") {
   Tree tree(1000, 1000);
   tree.add_file("f", constant("x"));
-  auto finds = [&](TreeReader reader) {
+  auto finds = [&](TreeUser reader) {
     FileWalk walk(tree, {"f"}, std::move(reader));
     size_t budget = 100;
     return walk.next(budget).has_value();
