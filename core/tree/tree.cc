@@ -29,7 +29,7 @@ std::string relative_target(std::string_view link, std::string_view target) {
 
 }  // namespace
 
-Tree::Tree(uid_t uid, gid_t gid) : uid_(uid), gid_(gid) {
+Tree::Tree(uid_t uid, gid_t gid, mode_t mode) : uid_(uid), gid_(gid), mode_(mode) {
   auto root = std::make_unique<Node>();
   root->ino = root->parent = kRootIno;
   root->mode = 0755;
@@ -113,6 +113,9 @@ Ino Tree::add_socket(std::string_view path) {
 Ino Tree::add_file(std::string_view path, std::shared_ptr<File> file) {
   Node& node = add(path, Kind::kFile);
   node.mode = file->mode();
+  if (file->writable() && (node.mode & 0022) == 0) {
+    node.mode = mode_ & (file->readable() ? 0666 : 0222);
+  }
   node.file = std::move(file);
   auto* attribute = dynamic_cast<Attribute*>(node.file.get());
   if (attribute && attribute->saved()) {

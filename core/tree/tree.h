@@ -55,7 +55,9 @@ class Tree {
   };
 
   // Nodes belong to uid:gid at first, and are dated when they are added.
-  Tree(uid_t uid, gid_t gid);
+  // Files that can be written have the bits of `mode` that they can use, unless all users may write
+  // them.
+  Tree(uid_t uid, gid_t gid, mode_t mode = 0644);
 
   // Paths are relative to the mount point, without a leading slash. Missing parents are added.
   // Adding an existing node is a programming error, except for directories, which are shared.
@@ -64,7 +66,7 @@ class Tree {
   Ino add_link(std::string_view path, std::string_view target);
   // A link out of the tree: `target` is an absolute path.
   Ino add_link_out(std::string_view path, std::string_view target);
-  // Takes the mode from file->mode().
+  // Takes the mode from file->mode(), or the tree's.
   Ino add_file(std::string_view path, std::shared_ptr<File> file);
   // A unix socket, of mode 0666. The listener is not called: the kernel itself creates it, or the
   // tree is not served yet.
@@ -150,6 +152,7 @@ class Tree {
   uint64_t version_ = 0;
   uid_t uid_;
   gid_t gid_;
+  mode_t mode_;
 };
 
 }  // namespace rocefs

@@ -84,6 +84,19 @@ await gone
 expect "$((200 * 65536))" "$("$(dirname "$0")/../../tools/pcap-payload" "$dir/cap.pcap" 2>/dev/null | wc -c)" \
   "payload in the capture"
 
+test_case "mode= is that of the files that can be written, uid= needs others who may look"
+mounted -o mode=660
+expect 660 "$(stat -c %a "$debug/links/mb_0-sw_0/loss")" "a knob"
+expect 220 "$(stat -c %a "$debug/traffic/start")" "a trigger that cannot be read"
+expect 444 "$(stat -c %a "$debug/seed")" "a value"
+expect 666 "$(stat -c %a "$debug/get")" "a file for all"
+unmounted
+for bad in 44 777 0x1ff 0688 ""; do
+  expect "2 rocefs: mode=$bad: 600 to 666 is wanted, such as 664 for the group too" "$(outcome_of "$ROCEFS" -o mode="$bad" "$mnt" | head -n 1)" "mode=$bad"
+done
+expect "2 rocefs: uid=4711 requires allow_other: only the user who mounts has access else" \
+  "$(outcome_of "$ROCEFS" -o uid=4711 "$mnt" | head -n 1)" "another owner, who has no access"
+
 test_case "the next rocefs removes a dead mount"
 mounted
 kill -KILL "$(daemon_pid)"

@@ -187,7 +187,8 @@ std::optional<Failure> Daemon::Impl::build(const Options& options) {
     mount_point_ = *point;
     mount_point_.copy(saved_.mount_point, sizeof saved_.mount_point - 1);
   }
-  Instance::Options wanted{engine_options(options.cores), seed_, options.uid, options.gid};
+  Instance::Options wanted{engine_options(options.cores), seed_, options.uid, options.gid,
+                           options.mode};
   wanted.plugins = plugin_directories(mount_point_, options.uid, options.gid);
   wanted.plugin_gid = options.plugin_gid;
   wanted.takes_over = takes_over_;

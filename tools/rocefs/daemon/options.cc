@@ -4,7 +4,9 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 
 #include "core/base/kstrto.h"
 
@@ -43,6 +45,7 @@ options after -o:
   gso                  with uplink=: send and receive several packets per system call (GSO, GRO)
   config=FILE          devices, switches, links and start values of knobs: rocefs.ini(5)
   uid=N, gid=N         owner of the files, and user that runs PCC plugins (the mounting user)
+  mode=OCTAL           mode of the files that can be written (0644)
   allow_pcc            let programs of all users set windows (libmango), not only root's and the owner's
   allow_other, ro, …   options of every FUSE file system
 
@@ -90,6 +93,16 @@ Result<uint64_t> parse_number(std::string_view key, std::string_view text, uint6
   return value;
 }
 
+Result<mode_t> parse_mode(std::string_view text) {
+  mode_t mode = 0;
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  bool good = code == std::errc() && end == text.data() + text.size();
+  if (!good || mode & ~mode_t{0666} || (mode & 0600) != 0600) {
+    return errorf(EINVAL, "mode={}: 600 to 666 is wanted, such as 664 for the group too", text);
+  }
+  return mode;
+}
+
 Result<void> take_text(const std::string& value, const char* wanted, std::string& out) {
   if (value.empty()) return Error{EINVAL, wanted};
   out = value;
@@ -129,6 +142,7 @@ Result<void> take_option(Options& options, const std::string& option) {
     return {};
   };
   if (key == "uid") return id(options.uid);
+  if (key == "mode") return keep(parse_mode(value), options.mode);
   if (key == "gid") {
     Result<void> taken = id(options.gid);
     options.plugin_gid = options.gid;
@@ -175,6 +189,12 @@ Result<Options> complete(Options options, int count, char** words) {
   options.mount_point = words[count - 1];
   if (!options.plugin_gid) {
     options.plugin_gid = options.uid == ::geteuid() ? options.gid : group_of(options.uid);
+  }
+  const std::vector<std::string>& given = options.mount_options;
+  const bool others = std::find(given.begin(), given.end(), "allow_other") != given.end();
+  if (options.uid != ::geteuid() && !others) {
+    return errorf(EINVAL, "uid={} requires allow_other: only the user who mounts has access else",
+                  options.uid);
   }
   if (!options.uplink.empty() && !options.config.empty()) {
     return Error{EINVAL, "uplink= and config= exclude each other: write [uplink] into the file"};

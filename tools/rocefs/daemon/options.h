@@ -29,6 +29,7 @@ struct Options {
   size_t cores = 1;  // most threads that run packets
   uid_t uid = 0;
   gid_t gid = 0;
+  mode_t mode = 0644;  // of files that can be written
   // Group of the process that runs the owner's plugins: that of gid=, else the owner's own group.
   std::optional<gid_t> plugin_gid;
   std::vector<std::string> mount_options;  // for FUSE

@@ -77,7 +77,7 @@ Result<std::unique_ptr<Instance>> Instance::create(const Config& config, const O
       std::make_unique<Fabric>(instance->topology_, options.seed, *instance->engine_, plan);
   if (Result<void> opened = instance->open_registers(); !opened) return opened.error();
   if (Result<void> opened = instance->open_uplinks(); !opened) return opened.error();
-  instance->tree_ = std::make_unique<Tree>(options.uid, options.gid);
+  instance->tree_ = std::make_unique<Tree>(options.uid, options.gid, options.mode);
   return instance;
 }
 

@@ -54,6 +54,7 @@ class Instance {
     uint64_t seed = 1;
     uid_t uid = 0;
     gid_t gid = 0;
+    mode_t mode = 0644;
     OwnDirectories plugins = {};                 // of PCC
     std::optional<gid_t> plugin_gid = {};        // group of mango-pccd; empty: gid
     bool takes_over = false;                     // takes over from a worker that died
