@@ -147,6 +147,21 @@ PY
   mango-ctl rdma pcc stop mb_0
 fi
 
+test_case "an update of all devices is taken by all, or by none"
+for device in mb_0 mb_1; do
+  mango-ctl rdma pcc apply $device dcqcn
+  mango-ctl rdma pcc start $device
+done
+mango-ctl rdma pcc update-params mb_1 dcqcn --param min_window=400000
+expect "1 mango-ctl: error: mb_1: min_window 400000 is above max_window 300000" \
+  "$(said mango-ctl rdma pcc update-params all dcqcn --param wai=7 --param max_window=300000)" "the second refuses"
+for device in mb_0 mb_1; do
+  expect "80 524288" "$(cat "$ib/$device/pcc/params/"{wai,max_window} | xargs)" "values of $device"
+done
+mango-ctl rdma pcc update-params all dcqcn --param wai=7
+expect "7 7" "$(cat "$ib/"mb_?/pcc/params/wai | xargs)" "values that all take"
+mango-ctl rdma pcc stop all
+
 test_case "the tree comes from the option, else the environment, else the mount table"
 # The tree is that of --mount, else of the environment, else of the mount table.
 found() { said env -u ROCEFS_MOUNT -u SYSFS_PATH "$@" | cut -d ' ' -f 1,2; }

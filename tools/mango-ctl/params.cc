@@ -105,9 +105,28 @@ Result<std::vector<Parameter>> wanted(const UpdateOptions& options) {
   return all;
 }
 
-// Updates `all`: the active devices that run this algorithm.
-void update_active(Session& session, const std::string& algorithm, const std::string& order) {
-  bool matched = false;
+std::string order_of(const std::string& algorithm, const std::vector<Parameter>& parameters) {
+  std::string order = algorithm;
+  for (const Parameter& one : parameters) order += fmt::format(" {}={}", one.name, one.value);
+  return order;
+}
+
+// Present values of a device's parameters of these names; without those that it does not have.
+std::vector<Parameter> present(const NicTree& tree, const std::string& device,
+                               std::vector<Parameter> parameters) {
+  std::erase_if(parameters, [&](Parameter& one) {
+    Result<std::string> value = tree.value(device_file(device, "pcc/params/" + one.name));
+    if (value) one.value = *value;
+    return !value;
+  });
+  return parameters;
+}
+
+// Updates `all`: the active devices that run this algorithm. Only a device itself can tell whether
+// it takes the values: after a refusal, those that had taken them get theirs back.
+void update_active(Session& session, const std::string& algorithm,
+                   const std::vector<Parameter>& parameters) {
+  std::vector<std::string> targets;
   session.each_device("all", [&](const std::string& name) -> Result<void> {
     Result<bool> active = pcc_is_active(session.tree(), name);
     if (!active) return active.error();
@@ -118,20 +137,37 @@ void update_active(Session& session, const std::string& algorithm, const std::st
       session.notice(fmt::format("{}: skipped, it runs {}", name, *applied));
       return {};
     }
-    matched = true;
-    return session.tree().store(device_file(name, "pcc/update"), order);
+    targets.push_back(name);
+    return {};
   });
-  if (!matched && !session.failed()) {
-    session.fail(wrong_state(fmt::format("no active device runs {}", algorithm)));
+  if (session.failed()) return;
+  if (targets.empty()) {
+    return session.fail(wrong_state(fmt::format("no active device runs {}", algorithm)));
+  }
+  std::vector<std::pair<std::string, std::string>> undo;  // devices, and what to store
+  auto update = [&](const std::string& name, const std::string& order) {
+    return session.tree().store(device_file(name, "pcc/update"), order);
+  };
+  for (const std::string& name : targets) {
+    std::string before = order_of(algorithm, present(session.tree(), name, parameters));
+    if (Result<void> done = update(name, order_of(algorithm, parameters)); !done) {
+      session.fail(errorf(done.error().code, "{}: {}", name, done.error().reason));
+      break;
+    }
+    undo.emplace_back(name, std::move(before));
+  }
+  if (!session.failed()) return;
+  for (const auto& [name, before] : undo) {
+    Result<void> done = update(name, before);
+    if (!done) session.fail(errorf(done.error().code, "{}: {}", name, done.error().reason));
   }
 }
 
 void update_parameters(Session& session, const UpdateOptions& options) {
   Result<std::vector<Parameter>> parameters = wanted(options);
   if (!parameters) return session.fail(parameters.error());
-  std::string order = options.algorithm;
-  for (const Parameter& one : *parameters) order += fmt::format(" {}={}", one.name, one.value);
-  if (options.device == "all") return update_active(session, options.algorithm, order);
+  if (options.device == "all") return update_active(session, options.algorithm, *parameters);
+  const std::string order = order_of(options.algorithm, *parameters);
   session.each_device(options.device, [&](const std::string& name) -> Result<void> {
     Result<void> done = session.tree().store(device_file(name, "pcc/update"), order);
     // The file's EINVAL is that of any name or value which it does not take.
@@ -196,8 +232,8 @@ std::vector<Command> params_commands() {
       CommandOf<UpdateOptions>{
           .path = "rdma pcc update-params",
           .summary = "Change parameters, also while PCC is active",
-          .manual = "All values are taken, or none. `all` is every active device that runs the "
-                    "algorithm.",
+          .manual = "All values are taken, or none, on all devices. `all` is every active device "
+                    "that runs the algorithm.",
           .examples = {"rdma pcc update-params mb_0 dcqcn --param wai=80 --param g=0.0625",
                        "rdma pcc update-params all dcqcn --params_json dcqcn.json"},
           .arguments = {device_or_all<UpdateOptions>(
