@@ -41,13 +41,16 @@ struct PccAlgorithm {
 // Sink of log lines. May be called on any poller's thread; `text` includes its prefix.
 using PccLog = std::function<void(mango_log_level_e level, std::string_view text)>;
 
-// True for 1 to 31 of a-z, 0-9 and _, except `none`.
+// True for 1 to 31 characters that break no path, pattern, command line or CSV, except for words
+// that mean something else there.
+inline constexpr std::string_view kNoNameHas = "/=,*?\\'\"";
 inline bool valid_algorithm_name(std::string_view name) {
   constexpr size_t kMaxLength = 31;
   auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    return c > ' ' && c <= '~' && kNoNameHas.find(c) == kNoNameHas.npos;
   };
-  return !name.empty() && name.size() <= kMaxLength && name != "none" &&
+  return !name.empty() && name.size() <= kMaxLength && name[0] != '-' && name != "." &&
+         name != ".." && name != "none" && name != "all" &&
          std::all_of(name.begin(), name.end(), allowed);
 }
 

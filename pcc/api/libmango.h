@@ -178,7 +178,8 @@ typedef void (*mango_pcc_param_walk_fn)(const char* name, mango_pcc_param_type_e
 /* Definition exported by a plugin as mango_pcc_algo_plugin. Read once, when the plugin is loaded;
  * the functions must stay callable until it is unloaded. */
 typedef struct _mango_pcc_algo_plugin {
-  /* Name: 1 to 31 of a-z 0-9 _; unique, and not `none`. */
+  /* Name: 1 to 31 printable characters, no blank and none of / = , * ? \ ' "; unique, does not
+   * begin with `-`, and is not `.`, `..`, `none` or `all`. */
   const char* name MANGO_OR_NULL_;
   /* Description in one line; may be NULL. */
   const char* desc MANGO_OR_NULL_;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/kstrto.h"
 #include "pcc/run/library_copy.h"
 #include "pcc/run/parameter_block.h"
 #include "pcc/run/slots.h"
@@ -153,8 +154,10 @@ Result<void> PccPlugin::check(const PccPlugin* old) const {
   if (!plugin_->name) return Error{ENOEXEC, "it has no name"};
   std::string_view name = plugin_->name;
   if (!valid_algorithm_name(name)) {
-    return errorf(ENOEXEC, "its name '{}' is not 1 to {} of a-z, 0-9 and _, or is none",
-                  name.substr(0, kMaxName), kMaxName);
+    return errorf(ENOEXEC,
+                  "its name {} is not 1 to {} printable characters, or has a blank or one of {}, "
+                  "begins with -, or is ., .., none or all",
+                  quoted(name.substr(0, kMaxName)), kMaxName, kNoNameHas);
   }
   if (handle_.controller().find(name) && !(old && old->name_ == name))
     return errorf(EEXIST, "the name {} is in use", name);

@@ -140,7 +140,7 @@ static int refusals(void) {
   EXPECT(!rocefs_pcc_test_open(NULL));
   EXPECT(!rocefs_pcc_test_open(&plugin)); /* no function */
   plugin.algo_fn = wild;
-  plugin.name = "Wild";
+  plugin.name = "wild one";
   EXPECT(!rocefs_pcc_test_open(&plugin));
   plugin.name = "wild";
   test = rocefs_pcc_test_open(&plugin);
