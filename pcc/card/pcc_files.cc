@@ -348,6 +348,11 @@ void PccFiles::add_views() {
                 std::make_shared<StatusFile>(device, [this] { return status(); }));
   tree.add_file(directory_ + "/snapshot",
                 std::make_shared<FunctionStream>(
+  for (const QpReading& qp : status.qps) {
+    if (!qp.owned || !status.algorithm) continue;
+    std::string name(device.name_of(qp.slot));
+    if (name != status.algorithm->name) status.others[name].push_back(qp.qpn);
+  }
                     [&device] { return qp_table(device); },
                     "the files of all queue pairs, read at one moment, as CSV (RFC 4180): a line "
                     "for each, behind a line with their names"));

@@ -1,6 +1,6 @@
 #include "pcc/card/status_text.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -29,6 +29,14 @@ std::string status_text(const PccStatus& status) {
     auto parameters = status.algorithm->parameters;
     std::sort(parameters.begin(), parameters.end());
     for (const auto& [name, value] : parameters) text += fmt::format("  {}: {}\n", name, value);
+  }
+  for (const auto& [name, qps] : status.others) {
+    constexpr size_t kShown = 8;
+    const size_t shown = std::min(qps.size(), kShown);
+    text += fmt::format("Other algorithm: {} (QP {}", name,
+                        fmt::join(qps.begin(), qps.begin() + static_cast<ptrdiff_t>(shown), ", "));
+    if (qps.size() > shown) text += fmt::format(" and {} more", qps.size() - shown);
+    text += ")\n";
   }
   if (!status.owner.empty()) text += fmt::format("Owner: {}\n", status.owner);
   if (status.slow_calls > 0) text += fmt::format("Slow calls: {}\n", status.slow_calls);

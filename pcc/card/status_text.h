@@ -1,6 +1,7 @@
 // Text of pcc/status: one device's block of `mango-ctl rdma pcc status`.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct PccStatus {
   std::string owner;  // program that sets the windows; empty: none
   uint32_t slow_calls = 0;
   std::string last_error;  // empty: none
+  // Queue pairs that run another algorithm, by its name.
+  std::map<std::string, std::vector<uint32_t>> others = {};
 };
 
 std::string status_text(const PccStatus& status);

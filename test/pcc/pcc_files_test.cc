@@ -145,6 +145,7 @@ TEST_CASE("pcc files: a queue pair shows its own pages, not those of an earlier 
   CHECK(cards.read("qps/17/algo") == "dcqcn");
   CHECK(cards.store("qps/17/algo", "dcqcn") == "ok");
   CHECK(cards.last_order() == "apply 1 to 17");
+  CHECK_THAT(cards.read("status"), Catch::Contains("Other algorithm: dcqcn (QP 17)"));
   CHECK(cards.read("algo") == "aimd");
   // Window of an earlier generation: ignored.
   cards.deactivate(17);
@@ -222,6 +223,7 @@ TEST_CASE("pcc files: the status has the format of the reference") {
   REQUIRE(cards.store("algo", "dcqcn") == "ok");
   CHECK(
       cards.read("status").ends_with("Parameters:\n  g: 0.0625\n  max_window: 524288\n  wai: 80"));
+  cards.control(17).slot = 1;
   REQUIRE(cards.store("num_threads", "5") == "ok");
   REQUIRE(cards.store("state", "stop") == "ok");
   CHECK(cards.read("status").find("Algorithm: dcqcn\nNum threads: 5\n") != std::string::npos);
