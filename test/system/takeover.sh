@@ -126,8 +126,11 @@ test_case "a flow does not survive a takeover, and its name is free"
 mounted -o clock=virtual
 echo "f write mb_0 mb_1" >"$debug/traffic/start"
 exec 5<"$debug/traffic/f/state"
+echo "lost drop mb_0-sw_0 opcode=nak" >"$debug/inject/add"
 kill_worker
 expect "No such device" "$(quietly read -ru 5)" "a file of a flow that is gone"
+expect "" "$(cat "$debug/inject/list")" "faults"
+grep -q "flows, loads, captures, faults and PCC have ended, counters begin anew" "$debug/dmesg" || fail "$(cat "$debug/dmesg")"
 exec 5<&-
 expect ok "$(store "f write mb_0 mb_1" "$debug/traffic/start")" "its name"
 unmounted

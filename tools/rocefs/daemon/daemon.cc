@@ -358,7 +358,8 @@ Result<void> Daemon::Impl::take_over() {
                                   static_cast<double>(monotonic_ns() - death.monotonic) / 1e6));
   log(LogLevel::kErr,
       fmt::format(
-          "{} requests in flight {}; {} open files; flows, loads, captures and PCC have ended",
+          "{} requests in flight {}; {} open files; flows, loads, captures, faults and PCC have "
+          "ended, counters begin anew",
           taken->in_flight, taken->resent ? "are resent" : "ended with EIO", taken->open_files));
   return {};
 }
