@@ -21,6 +21,7 @@ class Cutoff {
   // Cuts the connection by /sys/fs/fuse/connections, if that is mounted, or by umount2(MNT_FORCE).
   // Returns false if neither is allowed. Does nothing to a connection that has ended.
   bool cut() const;
+  const std::string& mount_point() const { return mount_point_; }
   // Returns the descriptor that cut() needs; -1: none.
   int descriptor() const { return abort_.get(); }
   explicit operator bool() const { return device_ != 0; }

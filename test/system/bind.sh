@@ -75,7 +75,7 @@ container pinned2 "$nic" rprivate
 at_end kill "${container[pinned2]}"
 expect 0.5 "$(reads pinned2 "$itself")" "pinned to the second mount"
 supervisor=$(pgrep -of "^$ROCEFS $nic\$" -r S,R,D)
-kill -KILL "$supervisor" $(pgrep -P "$supervisor")
+kill_all "$nic"
 await ended
 for name in early late; do expect "$dead" "$(reads $name $first)" "$name, of the dead mount"; done
 start

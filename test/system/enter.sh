@@ -200,6 +200,6 @@ expect "125 rocefs enter: $mnt: another user's, mounted without -o allow_other" 
 
 test_case "a dead mount is reported"
 mounted
-kill -KILL "$(daemon_pid)"
+kill_all
 await sh -c "! ls '$mnt' >/dev/null 2>&1"
 expect "125 rocefs enter: $mnt: its rocefs has ended" "$(outcome_of "$ROCEFS" enter -m "$mnt" true)" "a dead mount"

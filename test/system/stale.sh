@@ -11,9 +11,7 @@ clean() {
 }
 at_end clean
 mounts() { awk -v at="$mnt" '$5 == at' /proc/self/mountinfo | wc -l; }
-processes() { pgrep -of "^$ROCEFS .*$1\$" -r S,R,D; pgrep -P "$(pgrep -of "^$ROCEFS .*$1\$" -r S,R,D)"; }
 ended() { ! pgrep -f "^$ROCEFS .*$1\$" -r S,R,D >/dev/null; }
-kill_all() { kill -KILL $(processes "$1"); }  # supervisor, worker and whoever else
 told() { grep -c "unmounting the dead mount of an earlier rocefs" "$dir/said"; }
 start() { "$ROCEFS" "$mnt" >/dev/null 2>"$dir/said"; }
 serves() { expect "mb_0 mb_1" "$(ls "$ib" | xargs)" "$1"; }
@@ -33,10 +31,14 @@ for life in 1 2 3 4 5; do
   expect 1 "$(mounts)" "mounts in life $life"
 done
 
-test_case "a dead supervisor leaves a dead mount, which is replaced"
+test_case "the guard removes the mount of a dead supervisor"
+exec 5<"$debug/seed"
 kill -KILL "$(daemon_pid)"
-await sh -c "! cat '$debug/seed' >/dev/null 2>&1"
+await gone
+expect "Transport endpoint is not connected" "$(quietly cat <&5)" "an open file"
+exec 5<&-
 start
+expect 0 "$(told)" "dead mounts that were told of"
 serves "after the supervisor's death"
 
 test_case "a dead mount is found by another name of its path"

@@ -52,6 +52,8 @@ after_failure() { ! not_mounted || echo "nothing is mounted at $mnt now"; }
 # The process that was started, which supervises; and the one that serves and does all the work.
 daemon_pid() { pgrep -of "^$ROCEFS .*$mnt\$" -r S,R,D; }
 worker_pid() { pgrep -P "$(daemon_pid)" -r S,R,D -x rocefs-worker | head -n 1; }
+# Kills all processes of the mount, its guard first, which would remove it.
+kill_all() { kill -KILL $(pgrep -f "^$ROCEFS .*${1:-$mnt}\$" -r S,R,D | sort -rn); }
 # Kills the worker, and waits until the supervisor has another.
 kill_worker() {
   local supervisor worker

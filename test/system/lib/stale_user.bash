@@ -3,7 +3,7 @@
 . "$(dirname "$0")/common.bash"
 trap - EXIT
 start() { as_user "$dir/rocefs" "$1" >/dev/null 2>"$dir/said"; }
-kill_all() { kill -KILL $(pgrep -of "^$dir/rocefs $1\$" -r S,R,D; pgrep -P "$(pgrep -of "^$dir/rocefs $1\$" -r S,R,D)"); }
+kill_all() { kill -KILL $(pgrep -f "^$dir/rocefs $1\$" -r S,R,D | sort -rn); }
 
 mkdir "$dir/devices"
 mount -t tmpfs -o mode=755 devices "$dir/devices"
@@ -17,6 +17,9 @@ for life in 1 2; do
   expect 65534 "$(as_user stat -c %u "$mnt/class")" "whose it is"
   kill_all "$mnt"
 done
+start "$mnt" || fail "$(cat "$dir/said")"
+kill -KILL "$(pgrep -of "^$dir/rocefs $mnt\$" -r S,R,D)"
+await not_mounted  # his guard has removed it
 # When two find the same dead mount, the second one does not take away what the first has
 # mounted: while this one is about to, another one starts.
 mkdir "$dir/first"

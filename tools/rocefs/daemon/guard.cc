@@ -1,6 +1,7 @@
 #include "tools/rocefs/daemon/guard.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,9 +10,20 @@
 #include <cerrno>
 
 #include "core/process/close_all_but.h"
+#include "fs/mount_point.h"
 
 namespace rocefs {
 namespace {
+
+// Only a mount without a server is removed, never that of an instance which has started since.
+// Tries for a while: where the connection cannot be cut, it ends with the last process that holds
+// it.
+void remove_mount(const std::string& mount_point) {
+  constexpr int kTries = 20, kBetweenMs = 100;
+  for (int i = 0; i < kTries && !unmount_dead(mount_point); ++i) {
+    ::poll(nullptr, 0, kBetweenMs);
+  }
+}
 
 [[noreturn]] void keep_guard(int line, const Cutoff& cutoff) {
   close_all_but(line, cutoff.descriptor() < 0 ? line : cutoff.descriptor());
@@ -25,7 +37,10 @@ namespace {
   do {
     got = ::read(line, &word, 1);
   } while (got < 0 && errno == EINTR);
-  if (got != 1) cutoff.cut();
+  if (got != 1) {
+    cutoff.cut();
+    remove_mount(cutoff.mount_point());
+  }
   ::_exit(0);
 }
 

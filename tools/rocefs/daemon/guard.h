@@ -1,5 +1,6 @@
-// Guard: a process that cuts the mount's connection when the supervisor was killed. Without it
-// readers would wait for ever if a process that holds the connection is stuck in the kernel.
+// Guard: a process that cuts the mount's connection when the supervisor was killed, and removes the
+// dead mount. Without it readers would wait for ever if a process that holds the connection is
+// stuck in the kernel.
 #pragma once
 
 #include "core/base/fd.h"
