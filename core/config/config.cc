@@ -172,6 +172,9 @@ class Reader {
   // Defaults differ from device to device.
   void add_device(const std::string& name) {
     if (!claim_name(name)) return;
+    if (!valid_device_name(name)) {
+      return void(refuse(line_, fmt::format("{} is the word for all devices", name)));
+    }
     size_t n = topology_.devices.size() + 1;
     if (n > kMaxDevices)
       return void(refuse(line_, fmt::format("more than {} devices", kMaxDevices)));

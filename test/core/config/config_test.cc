@@ -278,6 +278,13 @@ TEST_CASE("config: the identifiers of devices and ports are unique") {
   }
 }
 
+TEST_CASE("config: a name that is a word of command lines is refused") {
+  CHECK(refusal("[device all]\n") == "f:1: all is the word for all devices");
+  CHECK(refusal("[device -f]\n") == "f:1: '-f' cannot be a name");
+  CHECK(refusal("[device a]\n[switch .s]\n") == "f:2: '.s' cannot be a name");
+  CHECK(refusal("[device a]\n[switch all]\n[link a all]\n") == "accepted");
+}
+
 TEST_CASE("config: two links that would share a directory are refused") {
   CHECK(
       refusal("[device a-b]\n[switch c]\n[device a]\n[switch b-c]\n[link a-b c]\n[link a b-c]\n") ==
