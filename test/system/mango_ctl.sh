@@ -83,9 +83,9 @@ expect 1 "$(mango-ctl dmesg -w | head -n 1 | wc -l)" "dmesg -w"
 
 test_case "a refusal gives the reason of its file"
 # The reason is the last one of this file, and is shown only if dmesg has reasons.
-store 99999 "$ib/mb_0/ops/udp_port_range" >/dev/null
-expect "1 mango-ctl: error: ops_timer: one of: default level1 level2 level3 level4 level5" \
-  "$(said mango-ctl rdma ops enable mb_0 --ops-timer level9)" "the last reason"
+store level9 "$ib/mb_0/ops/ops_timer" >/dev/null
+expect "1 mango-ctl: error: udp_port_range: 99999 is outside 1 to 16384" \
+  "$(said mango-ctl rdma ops enable mb_0 --udp-port-range 99999)" "the last reason"
 echo err >"$debug/log_level"
 expect "1 mango-ctl: error: Invalid argument" "$(said mango-ctl rdma ops enable mb_0 --udp-port-range 0)" "no reason"
 echo info >"$debug/log_level"
@@ -334,6 +334,13 @@ json 2 subnet mango-ctl mgmt net show
 json 0 qp mango-ctl rdma pcc trace mb_0
 python3 -m json.tool <<<"$(mango-ctl --json rdma pcc top mb_0 -n 1)" >/dev/null || fail "top --json"
 
+test_case "a blank stays between the columns of the status, however long a name is"
+algorithm=$(cat "$pcc/algo")
+expect "NAME        STATUS    ALGO        NUM_THREADS" "$(mango-ctl rdma pcc status | grep ^NAME)" "short names"
+echo twelve_chars >"$pcc/algo"
+grep -qE "^mb_0 +Active +twelve_chars +[0-9]+$" <<<"$(mango-ctl rdma pcc status)" || fail "$(mango-ctl rdma pcc status | tail -n 4)"
+echo "$algorithm" >"$pcc/algo"
+
 test_case "the live view fits the terminal, and cuts names only where it is narrow"
 name=an_algorithm_with_a_name_of_31_le
 echo "$name" >"$pcc/algo"
@@ -349,13 +356,6 @@ grep -qE '^mb_0: PCC active, algorithm an_al.*, QPs 3$' "$dir/narrow" || fail "t
 grep -qE '^QP .*CALLS/s$' "$dir/narrow" || fail "names: $(cat "$dir/narrow")"
 grep -qE '^16777215 4194304 fif[^ ]* an_a[^ ]* +4294967294 +- +99999.9us +400.00Gb/s +-$' "$dir/narrow" || fail "a line: $(cat "$dir/narrow")"
 drawn 200 >"$dir/wide"
-test_case "a blank stays between the columns of the status, however long a name is"
-algorithm=$(cat "$pcc/algo")
-expect "NAME        STATUS    ALGO        NUM_THREADS" "$(mango-ctl rdma pcc status | grep ^NAME)" "short names"
-echo twelve_chars >"$pcc/algo"
-grep -qE "^mb_0 +Active +twelve_chars +[0-9]+$" <<<"$(mango-ctl rdma pcc status)" || fail "$(mango-ctl rdma pcc status | tail -n 4)"
-echo "$algorithm" >"$pcc/algo"
-
 grep -qE "^16777215 +4194304 +fifteen_letters +$name +4294967294 " "$dir/wide" || fail "a wide terminal: $(cat "$dir/wide")"
 sed -i '$d' "$pcc/snapshot"
 echo aimd >"$pcc/algo"

@@ -4,6 +4,7 @@
 
 #include <type_traits>
 
+#include "core/base/kstrto.h"
 #include "core/base/text.h"
 
 namespace rocefs {
@@ -38,6 +39,10 @@ void describe(Argument& argument, const Target& target) {
 
 std::string refuse_all(const std::string& device) {
   return device == "all" ? "one device is wanted, not all" : "";
+}
+
+std::string want_number(const std::string& text) {
+  return kstrtou64(text, 0) ? "" : fmt::format("'{}': a number is wanted", text);
 }
 
 const std::vector<Argument>& common_options() {

@@ -34,7 +34,6 @@ struct Argument {
   std::string help = {};   // with the marks of markup.h
   Offer offer = Offer::kNothing;
   std::vector<std::string> choices = {};
-  bool tree_decides = false;  // other values reach the tree, which refuses with a reason
   bool optional = false;      // only for positional arguments; options always are
   bool may_be_empty = false;  // an option to which an empty word is a value
   bool alternative = false;   // exactly one of a command's alternatives must be given
@@ -123,6 +122,7 @@ struct DeviceOptions {
 };
 
 std::string refuse_all(const std::string& device);
+std::string want_number(const std::string& text);
 
 // Device argument; Options holds its value as `device`.
 template <class Options>

@@ -36,12 +36,11 @@ CLI::Option* add_argument(CLI::App& word, const Argument& argument, const Target
       target);
   option->type_name(argument.value);
   if (argument.positional()) option->required(!argument.optional);
-  if (!argument.positional() && !argument.flag() && !argument.may_be_empty) {
+  const bool wanted = argument.positional() ? argument.optional : !argument.flag();
+  if (wanted && !argument.may_be_empty) {
     want_value(option, argument.name);
   }
-  if (!argument.choices.empty() && !argument.tree_decides) {
-    option->check(CLI::IsMember(argument.choices));
-  }
+  if (!argument.choices.empty()) option->check(CLI::IsMember(argument.choices));
   if (argument.check) {
     option->check(CLI::Validator(
         [check = argument.check](std::string& text) { return check(text); }, "", argument.name));

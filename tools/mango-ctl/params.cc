@@ -74,11 +74,9 @@ class FlatObject : public nlohmann::json_sax<Json> {
   std::string why_;
 };
 
-Result<std::vector<Parameter>> read_json(const std::string& file) {
-  Result<std::string> text = read_text(file);
-  if (!text) return text.error();
+Result<std::vector<Parameter>> parameters_in(const std::string& file, const std::string& text) {
   FlatObject object;
-  if (!Json::sax_parse(*text, &object)) return errorf(EINVAL, "{}: {}", file, object.why());
+  if (!Json::sax_parse(text, &object)) return errorf(EINVAL, "{}: {}", file, object.why());
   if (object.parameters().empty()) return errorf(EINVAL, "{}: no parameter", file);
   return object.parameters();
 }
@@ -92,8 +90,7 @@ struct UpdateOptions {
   std::vector<std::string> parameters;
 };
 
-Result<std::vector<Parameter>> wanted(const UpdateOptions& options) {
-  if (!options.json_file.empty()) return read_json(options.json_file);
+Result<std::vector<Parameter>> assignments(const UpdateOptions& options) {
   std::vector<Parameter> all;
   std::set<std::string> names;
   for (const std::string& text : options.parameters) {
@@ -164,8 +161,12 @@ void update_active(Session& session, const std::string& algorithm,
 }
 
 void update_parameters(Session& session, const UpdateOptions& options) {
-  Result<std::vector<Parameter>> parameters = wanted(options);
-  if (!parameters) return session.fail(parameters.error());
+  const std::string& file = options.json_file;
+  Result<std::string> text = file.empty() ? std::string() : read_text(file);
+  if (!text) return session.fail(text.error());
+  Result<std::vector<Parameter>> parameters =
+      file.empty() ? assignments(options) : parameters_in(file, *text);
+  if (!parameters) return session.misused(parameters.error());
   if (options.device == "all") return update_active(session, options.algorithm, *parameters);
   const std::string order = order_of(options.algorithm, *parameters);
   session.each_device(options.device, [&](const std::string& name) -> Result<void> {

@@ -71,7 +71,7 @@ void Session::each_device(const std::string& device,
 ExitStatus Session::finish() {
   if (failed()) {
     for (const Error& error : errors_) complain(error.reason);
-    return exit_status(errors_.front());
+    return misused_ ? kUsage : exit_status(errors_.front());
   }
   if (!streamed_) {
     if (json_) text_ = rows_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -47,6 +47,11 @@ class Session {
   void notice(std::string_view text);
   void warn(std::string_view text);
   void fail(const Error& error) { errors_.push_back(error); }
+  // Fails with kUsage: no mount would take such a command line.
+  void misused(const Error& error) {
+    fail(error);
+    misused_ = true;
+  }
   // Status of a command that did what it was asked, and found something.
   void end_with(ExitStatus status) { status_ = status; }
   bool failed() const { return !errors_.empty(); }
@@ -63,6 +68,7 @@ class Session {
   NicTree tree_;
   bool json_;
   bool streamed_ = false;
+  bool misused_ = false;
   std::string text_;
   Json rows_ = Json::array();
   std::vector<Error> errors_;
