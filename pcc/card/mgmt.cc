@@ -87,7 +87,7 @@ Result<void> Mgmt::check(std::span<const KnobValue> proposed) const {
   uint32_t host = *parse_ipv4(text_of(proposed, kHost));
   uint32_t soc = *parse_ipv4(text_of(proposed, kSoc));
   Result<uint64_t> bits = kstrtou64(text_of(proposed, kSubnet), 10);
-  if (!bits || *bits < 1 || *bits > 30) {
+  if (!bits || *bits < 1 || *bits > 30 || text_of(proposed, kSubnet)[0] == '0') {
     return errorf(EINVAL, "subnet '{}' is outside 1 to 30", text_of(proposed, kSubnet));
   }
   if (host == soc) return Error{EINVAL, "host_ip and soc_ip are the same"};

@@ -126,6 +126,14 @@ class IntervalFile final : public KnobFile, public std::enable_shared_from_this<
   PccDevice& device_;
 };
 
+// A store's text without the newline at its end. EINVAL for a second one, as of knobs: parsers of
+// numbers would overlook it.
+Result<std::string> one_line(std::string_view text) {
+  std::string line(without_newline(text));
+  if (line.ends_with('\n')) return Error{EINVAL, "one line is wanted"};
+  return line;
+}
+
 // pcc/status: shows the values that the algorithm has now.
 class StatusFile final : public Stream {
  public:
@@ -190,7 +198,9 @@ void PccFiles::trigger(const TriggerRow& row, Act act, TriggerFile::Show show) {
   add_trigger(
       parts_.tree, directory_, row, parts_.engine,
       [act = std::move(act)](std::string_view text, const OperationPtr&, Answer<void> answer) {
-        act(std::string(without_newline(text)), std::move(answer));
+        Result<std::string> order = one_line(text);
+        if (!order) return answer(order.error());
+        act(std::move(*order), std::move(answer));
       },
       std::move(show));
 }
@@ -338,6 +348,11 @@ std::string PccFiles::status() const {
   if (const SharedMemory* signals = device.signals()) {
     status.qps = read_active_qps(*signals, device.control());
   }
+  for (const QpReading& qp : status.qps) {
+    if (!qp.owned || !status.algorithm) continue;
+    std::string name(device.name_of(qp.slot));
+    if (name != status.algorithm->name) status.others[name].push_back(qp.qpn);
+  }
   return status_text(status);
 }
 
@@ -348,11 +363,6 @@ void PccFiles::add_views() {
                 std::make_shared<StatusFile>(device, [this] { return status(); }));
   tree.add_file(directory_ + "/snapshot",
                 std::make_shared<FunctionStream>(
-  for (const QpReading& qp : status.qps) {
-    if (!qp.owned || !status.algorithm) continue;
-    std::string name(device.name_of(qp.slot));
-    if (name != status.algorithm->name) status.others[name].push_back(qp.qpn);
-  }
                     [&device] { return qp_table(device); },
                     "the files of all queue pairs, read at one moment, as CSV (RFC 4180): a line "
                     "for each, behind a line with their names"));
@@ -395,7 +405,9 @@ void PccFiles::add_parameter(const std::string& directory, const std::string& na
   row->row = {row->name, "a number", kParameterDoc};
   auto store = [&device = parts_.device, row, algorithm = shown_](
                    std::string_view text, const OperationPtr&, Answer<void> answer) {
-    device.update(algorithm, {{row->name, std::string(without_newline(text))}}, std::move(answer));
+    Result<std::string> value = one_line(text);
+    if (!value) return answer(value.error());
+    device.update(algorithm, {{row->name, std::move(*value)}}, std::move(answer));
   };
   auto show = [&device = parts_.device, row, algorithm = shown_]() -> Result<std::string> {
     if (const PccAlgorithmInfo* info = device.applied(); info && info->name == algorithm) {

@@ -97,6 +97,8 @@ TEST_CASE("pcc files: parameters show what the algorithm made of them") {
   Cards cards;
   start(cards, "dcqcn");
   CHECK(cards.read("params/wai") == "80");
+  CHECK(cards.store("params/wai", "9\n") == "EINVAL");  // a second newline, as of knobs
+  CHECK(cards.store("algo", "dcqcn\n") == "EINVAL");
   cards.card().present = {{"wai", "120"}};
   CHECK(cards.read("params/wai") == "120");
   cards.card().present = {{"wai", "160"}};
@@ -122,12 +124,12 @@ TEST_CASE("pcc files: a queue pair shows its own pages, not those of an earlier 
   cards.signals(17).rtt_ns = 4321;
   cards.signals(17).rate_bps = 9'000'000'000;
   CHECK(cards.read("qps/17/cnp") == "12");
-  CHECK(cards.store("qps/17/algo", "dcqcn") == "EINVAL");
-  start(cards);
   cards.signals(17).window = 4096;  // CFR's
   CHECK(cards.read("qps/17/window") == "4096");
   CHECK_THAT(cards.read("status"), Catch::Contains(" 4096\n"));
   cards.signals(17).window = ROCEFS_NO_WINDOW;
+  CHECK(cards.store("qps/17/algo", "dcqcn") == "EINVAL");
+  start(cards);
   cards.set_window(17, 8192);
   auto& control = cards.control(17);
   control.slot = 1;
@@ -143,9 +145,9 @@ TEST_CASE("pcc files: a queue pair shows its own pages, not those of an earlier 
   CHECK(cards.read("qps/17/rtt_timeouts") == "3");
   CHECK(cards.read("qps/17/rate") == "9000000000");
   CHECK(cards.read("qps/17/algo") == "dcqcn");
+  CHECK_THAT(cards.read("status"), Catch::Contains("Other algorithm: dcqcn (QP 17)"));
   CHECK(cards.store("qps/17/algo", "dcqcn") == "ok");
   CHECK(cards.last_order() == "apply 1 to 17");
-  CHECK_THAT(cards.read("status"), Catch::Contains("Other algorithm: dcqcn (QP 17)"));
   CHECK(cards.read("algo") == "aimd");
   // Window of an earlier generation: ignored.
   cards.deactivate(17);
@@ -221,9 +223,9 @@ TEST_CASE("pcc files: the status has the format of the reference") {
   CHECK(cards.read("status").ends_with("\n  beta: 0.5\nSlow calls: 7"));
   cards.card().control->at<rocefs_control_page>(0)->slow_calls = 0;
   REQUIRE(cards.store("algo", "dcqcn") == "ok");
+  cards.control(17).slot = 1;
   CHECK(
       cards.read("status").ends_with("Parameters:\n  g: 0.0625\n  max_window: 524288\n  wai: 80"));
-  cards.control(17).slot = 1;
   REQUIRE(cards.store("num_threads", "5") == "ok");
   REQUIRE(cards.store("state", "stop") == "ok");
   CHECK(cards.read("status").find("Algorithm: dcqcn\nNum threads: 5\n") != std::string::npos);
@@ -299,11 +301,19 @@ TEST_CASE("pcc files: a management link has both addresses in one subnet, or nei
   CHECK(cards.read("class/net/mango_mgmt0/host_ip") == "192.168.10.1");
   CHECK(cards.read("class/net/mango_mgmt1/soc_ip") == "192.168.20.2");
   CHECK(cards.read("class/net/mango_mgmt1/subnet") == "24");
-  const std::pair<const char*, const char*> refused[] = {
-      {"host_ip", ""},   {"host_ip", "192.168.10"},  {"host_ip", "192.168.11.1"},
-      {"soc_ip", "x"},   {"soc_ip", "192.168.10.1"}, {"soc_ip", "192.168.010.2"},
-      {"subnet", "0"},   {"subnet", "31"},           {"subnet", ""},
-      {"subnet", "24 "}, {"host_ip", "fe80::1"},     {"host_ip", "192.168.10.256"}};
+  const std::pair<const char*, const char*> refused[] = {{"host_ip", ""},
+                                                         {"host_ip", "192.168.10"},
+                                                         {"host_ip", "192.168.11.1"},
+                                                         {"soc_ip", "x"},
+                                                         {"soc_ip", "192.168.10.1"},
+                                                         {"soc_ip", "192.168.010.2"},
+                                                         {"subnet", "0"},
+                                                         {"subnet", "31"},
+                                                         {"subnet", ""},
+                                                         {"subnet", "24 "},
+                                                         {"subnet", "08"},
+                                                         {"host_ip", "fe80::1"},
+                                                         {"host_ip", "192.168.10.256"}};
   for (auto [name, text] : refused) {
     INFO(name << " " << text);
     CHECK(cards.store(kLink + std::string(name), text) == "EINVAL");
