@@ -208,8 +208,9 @@ int run_with_mount(int argc, char** argv) {
     return status;
   }
   mount->keep();
-  std::fprintf(stderr, "%s: the mount stays at %s; `fusermount3 -u %s` ends it\n", kRunProgram,
-               mount->directory().c_str(), mount->directory().c_str());
+  std::fprintf(stderr, "%s: the mount stays at %s; `fusermount3 -u %s && rmdir %s` ends it\n",
+               kRunProgram, mount->directory().c_str(), mount->directory().c_str(),
+               mount->directory().c_str());
   return status;
 }
 
