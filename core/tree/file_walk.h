@@ -85,6 +85,10 @@ class FileWalk {
 struct WalkBudget {
   size_t entries = size_t{1} << 20;  // left to look at
   size_t files = 65536;              // left to find
+
+  // For a user who may not write all: looking takes the control thread's time from others, 30 ms
+  // at most.
+  static WalkBudget of_others() { return {size_t{1} << 16, 4096}; }
 };
 
 // Paths of the files that `pattern` stands for, found at once; E2BIG beyond the budget, which it

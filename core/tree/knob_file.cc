@@ -77,7 +77,7 @@ Result<std::vector<KnobChange>> knob_changes(Tree& tree, const std::vector<Assig
                                              const std::optional<TreeUser>& writer) {
   std::vector<KnobChange> changes;
   SeenKnobs seen;
-  WalkBudget budget;
+  WalkBudget budget = writer && !writer->all ? WalkBudget::of_others() : WalkBudget();
   for (const Assignment& one : assignments) {
     if (Result<void> added = add_changes(tree, one, writer, budget, seen, changes); !added) {
       return added.error();

@@ -47,8 +47,8 @@ void add_knob_file(Tree& tree, const std::string& directory, const std::shared_p
 
 // Looks the paths up, following links, and parses the values by their rows. A path may be a pattern
 // (core/tree/file_walk.h). EINVAL for a path that is not a knob's or names a knob twice, under any
-// name; the reason names it. E2BIG for patterns that stand for more than WalkBudget allows.
-// With `writer`: EACCES for a knob that it may not write.
+// name; the reason names it. E2BIG for patterns that stand for more than WalkBudget allows. With
+// `writer`: EACCES for a knob that it may not write.
 Result<std::vector<KnobChange>> knob_changes(Tree& tree, const std::vector<Assignment>& assignments,
                                              const std::optional<TreeUser>& writer = {});
 

@@ -108,6 +108,17 @@ TEST_CASE("knobs: a pattern that stands for too many paths is refused") {
   CHECK_FALSE(matching_files(ranges.tree, "to/1/*", budget));
 }
 
+TEST_CASE("knobs: a pattern of a user who may not write all stands for fewer paths") {
+  Ranges ranges;
+  for (int i = 0; i < 4200; ++i) ranges.tree.add_file(fmt::format("to/{}", i), constant("1"));
+  auto code = [&](bool all) {
+    TreeUser writer{.uid = 1000, .groups = {}, .all = all};
+    return knob_changes(ranges.tree, {{"to/*", "1"}}, writer).error().code;
+  };
+  CHECK(code(false) == E2BIG);
+  CHECK(code(true) == EINVAL);  // no knobs
+}
+
 TEST_CASE("knobs: a transaction over two sets is applied once to each set") {
   Ranges ranges;
   CHECK(ranges.set("a/low=30 b/high=5 a/high=40 link/low=1") == "ok");
