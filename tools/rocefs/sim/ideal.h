@@ -23,10 +23,11 @@ class IdealTimes {
 
   // Time from the first octet sent to the acknowledgement of the last one, in nanoseconds: all
   // packets in a row over the shortest paths, each link at its full rate, and the way back of the
-  // acknowledgement (for a READ the way of the request). Of a queue pair's READs and atomics no more
-  // are in flight than it may have; other limits are left out. A flow has as many paths as queue
-  // pairs, times the source ports among which its sender sprays; of the links between two switches
-  // that are equally near it has that many of the fastest. EINVAL without a path between the ends.
+  // acknowledgement (for a READ the way of the request). Of a queue pair's READs and atomics no
+  // more are in flight than it may have; other limits are left out. A flow has as many paths as
+  // queue pairs, times the source ports among which its sender sprays; of the links between two
+  // switches that are equally near it has that many of the fastest. EINVAL without a path between
+  // the ends.
   Result<double> fct_ns(const FlowSpec& flow);
   // Rate of a port's cable; nothing if there is no such port, or no cable.
   std::optional<uint64_t> rate_bps(std::string_view port) const;
