@@ -16,8 +16,8 @@ inline constexpr KnobRow kSwitchKnobs[] = {
     {"ecn/enable", KnobType::kBool, 0, 1, "0", "", "",
      "1: ECN-capable packets are marked (CE) by the length of the egress queue of their priority"},
     {"ecn/kmin", KnobType::kSize, 0, uint64_t{1} << 40, "5K", "", "byte",
-     "queue length up to which no packet is marked; at most kmax. With PFC on, a value above its "
-     "bound (PAUSE may precede marks) is accepted with a warning in dmesg"},
+     "queue length up to which no packet is marked; at most kmax. With ECN and PFC on, a value "
+     "above its bound (PAUSE may precede marks) is accepted with a warning in dmesg"},
     {"ecn/kmax", KnobType::kSize, 0, uint64_t{1} << 40, "200K", "", "byte",
      "queue length up to which the probability rises to pmax; beyond it all packets are marked"},
     {"ecn/pmax", KnobType::kProbability, 0, 1, "0.01", "", "", "probability of a mark at kmax"},

@@ -74,7 +74,7 @@ expect 5K "$(cat "$switch/ecn/kmin")" "Kmin after that"
 expect "Invalid argument" "$(store 1M "$switch/pfc/threshold")" "t_PFC above its bound"
 last_dmesg_says 'pfc/threshold 1048576 is above its bound'
 path=${switch#"$mnt"/}
-echo "$path/ecn/kmax=1M $path/ecn/kmin=1M $path/pfc/enable=1" >"$debug/set"
+echo "$path/ecn/kmax=1M $path/ecn/kmin=1M $path/ecn/enable=1 $path/pfc/enable=1" >"$debug/set"
 await grep -qF 'ecn/kmin 1048576 is above its bound' "$debug/dmesg"
 
 test_case "reset restores knobs and clears counters"
