@@ -10,6 +10,7 @@
 #include "core/tree/function_file.h"
 #include "core/tree/knob.h"
 #include "core/tree/knob_file.h"
+#include "core/tree/trigger.h"
 #include "rdma/nic/device.h"
 #include "rdma/tree/congestion_files.h"
 #include "rdma/tree/pci_config.h"
@@ -27,8 +28,7 @@ class NodeDescriptionFile final : public KnobFile {
  public:
   using KnobFile::KnobFile;
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
-    KnobFile::store(text.substr(0, std::min<size_t>(text.find('\n'), row().max)), operation,
-                    std::move(answer));
+    KnobFile::store(without_newline(text).substr(0, row().max), operation, std::move(answer));
   }
 };
 
