@@ -28,7 +28,8 @@ class NodeDescriptionFile final : public KnobFile {
  public:
   using KnobFile::KnobFile;
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
-    KnobFile::store(without_newline(text).substr(0, row().max), operation, std::move(answer));
+    const bool longer = without_newline(text).size() > row().max;
+    KnobFile::store(longer ? text.substr(0, row().max) : text, operation, std::move(answer));
   }
 };
 
