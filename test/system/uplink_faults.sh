@@ -86,10 +86,8 @@ test_case "old queue pairs of a dead peer are not taken for new ones"
 # pairs, whose numbers the new ones have.
 traffic
 old_server=$server old_client=$client
-far_supervisor=$(pgrep -of "^$ROCEFS .*$far\$" -r S,R,D)
-far_worker=$(pgrep -P "$far_supervisor" -r S,R,D | head -n 1)
 since=$(now_us)
-kill -KILL "$far_supervisor" "$far_worker"
+kill_all "$far"
 umount -l "$far" 2>/dev/null || fusermount3 -uz "$far"
 mount_far
 mv "$logs/server" "$logs/old_server"
