@@ -37,8 +37,6 @@ class FlowRun {
   virtual ~FlowRun() = default;
   // Ends the flow without a report.
   virtual void stop() = 0;
-  // Adds to the stats what the queue pairs have done by now.
-  virtual void account() {}
   // The bytes of a received file, complete once the flow has ended well.
   virtual std::shared_ptr<LocalMemory> received() const = 0;
 };

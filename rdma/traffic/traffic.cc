@@ -57,24 +57,13 @@ class StateFile final : public Attribute {
   FlowEntryPtr entry_;
 };
 
-class ResultFile final : public Attribute, public std::enable_shared_from_this<ResultFile> {
+class ResultFile final : public Attribute {
  public:
   ResultFile(FlowEntryPtr entry, Engine& engine) : entry_(std::move(entry)), engine_(engine) {}
   bool readable() const override { return true; }
   bool writable() const override { return false; }
   FileDoc doc() const override {
     return {"value", {}, {}, "what the flow has moved: `key value` lines"};
-  }
-  // Messages are counted as they complete, packets when the file is read, too.
-  void show_present(Answer<std::string> answer) override {
-    engine_.call<void>(
-        [entry = entry_]() -> Result<void> {
-          if (entry->flow) entry->flow->account();
-          return {};
-        },
-        [self = shared_from_this(), answer = std::move(answer)](Result<void>) mutable {
-          answer(self->show());
-        });
   }
   Result<std::string> show() override {
     const FlowStats& stats = *entry_->stats;
