@@ -40,6 +40,33 @@ loss=kernel/debug/rocefs/links/h0-sw_0/loss
 # feed SECONDS…: the messages of a stream, one a line.
 feed() { timeout "$1" curl -sN "${site}/api/feed${2:-}" | sed -n 's/^data: //p'; }
 
+needs_browser() {
+  command -v chromedriver >/dev/null && command -v chromium >/dev/null || skip "no chromium with its driver here: make browser"
+}
+browser() { HOME=$dir python3 "$(dirname "$0")/lib/browser.py" "$dir" "$@"; }
+# page OPTION…: a new browser at the page of a new mount.
+page() {
+  mount_one "$1"
+  serve "$mnt" "${@:3}"
+  at_end browser stop
+  browser start "${2:-1400x900}"
+  browser open "$url"
+  browser wait 'document.body.dataset.looks > 1'
+}
+no_errors() { expect "" "$(browser errors | grep -v 'api/store')" "errors of the page"; }
+# played RECORDING: a new browser at the page of a recording.
+played() {
+  "$view" --replay "$1" --listen 127.0.0.1:0 >"$dir/served" 2>&1 &
+  server=$!
+  at_end end_server
+  serves() { grep -q "^http://" "$dir/served"; }
+  await serves
+  at_end browser stop
+  browser start 1400x900
+  browser open "$(cut -d' ' -f1 "$dir/served")"
+}
+total() { browser js "return document.querySelector('[data-total=\"$1\"]').textContent"; }
+
 test_case "the command line: help, mistakes, a place that is no mount"
 expect 0 "$("$view" --help >"$dir/help"; echo $?)" "help"
 grep -q "^usage: rocefs view" "$dir/help" || fail "$(cat "$dir/help")"
@@ -234,32 +261,8 @@ said() { grep -q "the recording ends: .*No space left on device" "$dir/served"; 
 await said
 get "$site/api/shape" | grep -q '"nodes"' || fail "no page"
 
-command -v chromedriver >/dev/null && command -v chromium >/dev/null || skip "no chromium with its driver here: make browser"
-browser() { HOME=$dir python3 "$(dirname "$0")/lib/browser.py" "$dir" "$@"; }
-# page OPTION…: a new browser at the page of a new mount.
-page() {
-  mount_one "$1"
-  serve "$mnt" "${@:3}"
-  at_end browser stop
-  browser start "${2:-1400x900}"
-  browser open "$url"
-  browser wait 'document.body.dataset.looks > 1'
-}
-no_errors() { expect "" "$(browser errors | grep -v 'api/store')" "errors of the page"; }
-# played RECORDING: a new browser at the page of a recording.
-played() {
-  "$view" --replay "$1" --listen 127.0.0.1:0 >"$dir/served" 2>&1 &
-  server=$!
-  at_end end_server
-  serves() { grep -q "^http://" "$dir/served"; }
-  await serves
-  at_end browser stop
-  browser start 1400x900
-  browser open "$(cut -d' ' -f1 "$dir/served")"
-}
-total() { browser js "return document.querySelector('[data-total=\"$1\"]').textContent"; }
-
 test_case "browser: a queue grows under incast, and a knob that is stored shows its effect; by keyboard alone"
+needs_browser
 page "$dir/star.ini"
 for i in 1 2 3 4 5 6 7 8; do echo "f$i write h$i h0 size=1M count=4" >"$debug/traffic/start"; done
 expect "0 B" "$(total 'deepest queue')" "before"
@@ -300,6 +303,7 @@ browser shot "$shots/marks.png"
 no_errors
 
 test_case "browser: a file over time, zoom, pause, export, dark and light"
+needs_browser
 page "$dir/star.ini"
 browser keys '/h0{Enter}'
 browser wait "document.querySelector('#panel details[data-path=\"kernel/debug/rocefs/links/h0-sw_0\"] > summary')"
@@ -340,6 +344,7 @@ browser shot "$shots/dark.png"
 no_errors
 
 test_case "browser: without the token nothing can be stored"
+needs_browser
 page "$dir/star.ini"
 browser open "http://localhost:$port/"
 browser wait 'document.body.dataset.looks > 1'
@@ -352,6 +357,7 @@ expect 0 "$(browser js "return document.querySelectorAll('#panel .file input:not
 expect true "$(browser js 'return document.getElementById("advance").hidden')" "buttons of the clock"
 
 test_case "browser: 200 hosts"
+needs_browser
 printf '[topology]\nkind = leaf-spine\nhosts = 200\nleaves = 10\nspines = 4\nrate = 100G\ncore_rate = 400G\n' >"$dir/many.ini"
 page "$dir/many.ini" 1600x1000
 expect 214 "$(browser js "return document.querySelectorAll('#map .node').length")" "nodes"
@@ -366,6 +372,7 @@ browser shot "$shots/200-hosts.png"
 no_errors
 
 test_case "browser: names with - and ., two ports, parallel cables, values with units"
+needs_browser
 cat >"$dir/names.ini" <<'INI'
 [clock]
 mode = virtual
@@ -405,6 +412,7 @@ browser js "return document.querySelector('[data-total=\"sent\"]').textContent" 
 no_errors
 
 test_case "browser: a heading of the flows sorts, however long it is pressed"
+needs_browser
 page "$dir/star.ini"
 for i in 1 2 3; do echo "f$i write h$i h0 size=1K count=$i" >"$debug/traffic/start"; done
 browser wait "document.querySelectorAll('#flows tbody tr').length == 3"
@@ -416,6 +424,7 @@ browser js "heading.click()" >/dev/null
 expect "f3 f2 f1" "$(browser js "return [...document.querySelectorAll('#flows tbody tr')].map(row => row.firstChild.textContent).join(' ')")" "order"
 
 test_case "browser: a simulation is played"
+needs_browser
 cat >"$dir/sim.ini" <<'INI'
 [topology]
 kind = leaf-spine
@@ -445,11 +454,13 @@ browser shot "$shots/simulation.png"
 no_errors
 
 test_case "browser: nothing is asked of another machine"
+needs_browser
 page "$dir/star.ini"
 expect "$site" "$(browser js "return [...new Set(performance.getEntriesByType('resource').map(one => new URL(one.name).origin))].join(' ')")" "who was asked"
 expect blocked "$(browser js "return fetch('http://127.0.0.1:1/').then(() => 'sent', () => 'blocked')")" "a request to another origin"
 
 test_case "browser: a recording is played, forwards and back"
+needs_browser
 mount_one "$dir/star.ini"
 serve "$mnt" --record "$dir/recording" --interval 50ms
 lines() { wc -l <"$dir/recording"; }

@@ -23,7 +23,7 @@ echo 0.25 >"$debug/links/mb_0-sw_0/loss"
 first=$(worker_pid)
 kill -KILL "$first"
 expect 0.25 "$(cat "$debug/links/mb_0-sw_0/loss")" "after a takeover"
-kill -KILL "$(daemon_pid)" "$(worker_pid)"
+kill_all
 "$ROCEFS" "$mnt" >/dev/null 2>"$dir/said" || fail "$(cat "$dir/said")"
 grep -q "unmounting the dead mount" "$dir/said" || fail "silent about a dead mount"
 expect 0 "$(cat "$debug/links/mb_0-sw_0/loss")" "of the next life"
