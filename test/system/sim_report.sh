@@ -22,6 +22,7 @@ Both = queue h0
 kernel/debug/rocefs/links/h2-sw_0/loss = 0.002
 kernel/debug/rocefs/fabric/sw_0/ecn/kmax = 8M
 kernel/debug/rocefs/fabric/sw_0/ecn/kmin = 4M
+kernel/debug/rocefs/fabric/sw_0/ecn/enable = 1
 [variant near]
 [variant far]
 kernel/debug/rocefs/links/h{1..2}-sw_0/delay = 10us
