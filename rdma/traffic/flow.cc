@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/base/hash.h"
 #include "rdma/network/fabric.h"
@@ -27,6 +28,7 @@ Result<void> Flow::start() {
   }
   near_.listen();
   far_.listen();
+  if (on_arrival_) far_.hear_arrivals(*this);
   begin();
   (reads() ? far_ : near_).publish();
   for (uint32_t i = 0; i < spec().qps; ++i) {
@@ -97,7 +99,12 @@ void Flow::before_post(uint32_t pair, uint64_t position) {
   if (source().makes_up()) source().stamp(pair, position);
 }
 
+void Flow::message_arrived() {
+  if (++arrived_ == near_.plan().count) poll_after(0);
+}
+
 void Flow::on_completions(TimeNs now) {
+  if (on_arrival_ && arrived_ == near_.plan().count) std::exchange(on_arrival_, nullptr)();
   std::array<Completion, 32> batch;
   while (size_t taken = far_.poll_receives(batch)) {
     for (size_t i = 0; i < taken; ++i) {

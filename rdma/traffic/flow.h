@@ -15,7 +15,7 @@ namespace rocefs {
 Result<void> check_flow_ports(const FlowSpec& spec, const Port& from, const Port& to);
 
 // Core thread.
-class Flow final : public ActiveFlow {
+class Flow final : public ActiveFlow, private ArrivalListener {
  public:
   // `input` is sent, message by message; without it the flow makes bytes up. `ended` runs once, not
   // from within start().
@@ -24,6 +24,9 @@ class Flow final : public ActiveFlow {
        std::shared_ptr<LocalMemory> input, Ended ended);
   ~Flow() override { stop(); }
 
+  // Before start(): `arrived` runs once, when all messages are in their place at the far end. Not
+  // for READs, whose bytes are in place when they end.
+  void on_arrival(std::function<void()> arrived) { on_arrival_ = std::move(arrived); }
   // Checks the whole spec: an error means that nothing has started.
   Result<void> start();
   std::shared_ptr<LocalMemory> received() const override { return sink().memory(); }
@@ -35,6 +38,7 @@ class Flow final : public ActiveFlow {
   Result<void> open();
   Result<void> agree();
   Result<void> connect(uint32_t pair);
+  void message_arrived() override;
   void on_completions(TimeNs now) override;
   void before_post(uint32_t pair, uint64_t position) override;
   void after_send(uint32_t pair, uint64_t position) override;
@@ -43,6 +47,8 @@ class Flow final : public ActiveFlow {
   void close() override;
 
   FlowEndpoint near_, far_;
+  std::function<void()> on_arrival_;
+  uint64_t arrived_ = 0;  // messages, while there is on_arrival_
 };
 
 }  // namespace rocefs

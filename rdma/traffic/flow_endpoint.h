@@ -73,6 +73,10 @@ class FlowEndpoint final : private DeviceClient {
   Result<void> bring_up(uint32_t pair, const FlowQp& other);
   // From now on the handler hears of completions.
   void listen();
+  // Far end: `listener` hears of each message of the queue pairs that there are.
+  void hear_arrivals(ArrivalListener& listener) {
+    for (const Pair& pair : pairs_) pair.qp->responder().set_listener(listener);
+  }
 
   // Gives all back to the device but the memory. Again is harmless.
   void close();

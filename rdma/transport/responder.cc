@@ -246,7 +246,10 @@ void Responder::complete_step(Step& step) {
   if (step.nak && reliable) {
     nak_due_ = {step.nak, step.psn};
   } else if (qp_.state() != QpState::kError && !step.unanswered) {
-    if (step.message_end) messages_ = (messages_ + 1) & 0xffffff;
+    if (step.message_end) {
+      messages_ = (messages_ + 1) & 0xffffff;
+      if (listener_) listener_->message_arrived();
+    }
     if (step.action == Action::kNone) {
       acknowledged_ = step.psn;
       acknowledge_due_ |= step.acknowledge && reliable;

@@ -33,6 +33,16 @@
 
 namespace rocefs {
 
+// ArrivalListener: hears that a queue pair has a message in its place. Called while a packet is
+// processed: it may only take note.
+class ArrivalListener {
+ public:
+  virtual void message_arrived() = 0;
+
+ protected:
+  ~ArrivalListener() = default;
+};
+
 class Responder final : public MemoryListener {
  public:
   Responder(QpContext& qp, Congestion& congestion);
@@ -40,6 +50,8 @@ class Responder final : public MemoryListener {
 
   // Called at the transition to RTR.
   void start(uint32_t psn);
+  // At most one, which outlives the queue pair.
+  void set_listener(ArrivalListener& listener) { listener_ = &listener; }
 
   // Handles a request packet that the port has checked.
   void receive(PacketPtr&& packet, const wire::Transport& headers);
@@ -183,6 +195,7 @@ class Responder final : public MemoryListener {
   uint64_t expected_psn_ = 0;  // expected PSN
   uint64_t acknowledged_ = 0;  // PSN of the newest SEND or WRITE that is placed
   uint32_t messages_ = 0;      // MSN, 24 bits
+  ArrivalListener* listener_ = nullptr;
   ResponderState state_ = ResponderState::kInOrder;
   bool acknowledge_due_ = false;
   std::optional<DueNak> nak_due_;

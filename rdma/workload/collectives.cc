@@ -17,7 +17,7 @@ void Collective::begin_round(TimeNs at) {
   running_ = flows_a_round_ = begin_flows(at);
 }
 
-void Collective::flow_ended(const FlowStart& flow, TimeNs now) {
+void Collective::passed(const FlowStart& flow, TimeNs now) {
   follow(flow, now);
   if (--running_ > 0) return;
   round_over({round_, began_, now});

@@ -1,5 +1,5 @@
 // Patterns in rounds, in which a flow waits for others: permutation, all-to-all, all-reduce. A
-// round begins when the last flow of the round before has ended, and a gap for computing is over.
+// round begins when the last flow of the round before has passed, and a gap for computing is over.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,21 @@ class Collective : public Pattern {
     TimeNs start = 0, gap = 0, jitter = 0;
   };
 
-  void flow_ended(const FlowStart& flow, TimeNs now) final;
+  bool waits_for_arrivals() const final { return passes_ == Passes::kArrived; }
+  void flow_arrived(const FlowStart& flow, TimeNs now) final {
+    if (passes_ == Passes::kArrived) passed(flow, now);
+  }
+  void flow_ended(const FlowStart& flow, TimeNs now) final {
+    if (passes_ == Passes::kEnded) passed(flow, now);
+  }
   uint64_t total() const final { return saturating_product(rule_.rounds, flows_a_round_); }
 
  protected:
-  Collective(const Rule& rule, const Rng& rng) : rule_(rule), rng_(rng) {}
+  // When a flow has passed, for those that wait for it: the acknowledgement comes to the sender a
+  // way through the network later than the octets to the receiver.
+  enum class Passes : uint8_t { kArrived, kEnded };
+  Collective(const Rule& rule, const Rng& rng, Passes passes)
+      : rule_(rule), rng_(rng), passes_(passes) {}
   // Begins the first round: from the constructor of the most derived class.
   void begin() { begin_round(rule_.start); }
   // Plans the flows that wait for nothing; returns how many the whole round has.
@@ -38,18 +48,22 @@ class Collective : public Pattern {
 
  private:
   void begin_round(TimeNs at);
+  void passed(const FlowStart& flow, TimeNs now);
 
   const Rule rule_;
   Rng rng_;
+  const Passes passes_;
   uint64_t flows_a_round_ = 0;
-  uint64_t round_ = 0, running_ = 0;  // flows of this round that have not ended
+  uint64_t round_ = 0, running_ = 0;  // flows of this round that have not passed
   TimeNs began_ = 0;
 };
 
 // Each host sends to one, and receives from one; another permutation each round.
 class PermutationPattern final : public Collective {
  public:
-  PermutationPattern(const Rule& rule, const Rng& rng) : Collective(rule, rng) { begin(); }
+  PermutationPattern(const Rule& rule, const Rng& rng) : Collective(rule, rng, Passes::kEnded) {
+    begin();
+  }
 
  private:
   uint64_t begin_flows(TimeNs at) override;
@@ -58,7 +72,9 @@ class PermutationPattern final : public Collective {
 // Host i sends to i + 1, i + 2, … in turn.
 class AllToAllPattern final : public Collective {
  public:
-  AllToAllPattern(const Rule& rule, const Rng& rng) : Collective(rule, rng) { begin(); }
+  AllToAllPattern(const Rule& rule, const Rng& rng) : Collective(rule, rng, Passes::kEnded) {
+    begin();
+  }
 
  private:
   uint64_t begin_flows(TimeNs at) override;
@@ -72,11 +88,13 @@ class AllToAllPattern final : public Collective {
 // sends in a step what it has received in the one before.
 class RingAllReducePattern final : public Collective {
  public:
-  RingAllReducePattern(const Rule& rule, const Rng& rng) : Collective(rule, rng) { begin(); }
+  RingAllReducePattern(const Rule& rule, const Rng& rng) : Collective(rule, rng, Passes::kArrived) {
+    begin();
+  }
 
  private:
   struct Host {
-    uint32_t started = 0, sent = 0, received = 0;  // steps
+    uint32_t started = 0, sent = 0, received = 0;  // steps; sent: arrived at the next host
   };
   uint64_t begin_flows(TimeNs at) override;
   void follow(const FlowStart& flow, TimeNs now) override;
@@ -88,7 +106,9 @@ class RingAllReducePattern final : public Collective {
 // Reduce up a binary tree, broadcast down: host i has the children 2i + 1 and 2i + 2.
 class TreeAllReducePattern final : public Collective {
  public:
-  TreeAllReducePattern(const Rule& rule, const Rng& rng) : Collective(rule, rng) { begin(); }
+  TreeAllReducePattern(const Rule& rule, const Rng& rng) : Collective(rule, rng, Passes::kArrived) {
+    begin();
+  }
 
  private:
   uint64_t begin_flows(TimeNs at) override;

@@ -82,7 +82,7 @@ GoalPattern::GoalPattern(std::string path, std::shared_ptr<const GoalSchedule> s
   plan_sends(start);
 }
 
-void GoalPattern::flow_ended(const FlowStart& flow, TimeNs now) {
+void GoalPattern::flow_arrived(const FlowStart& flow, TimeNs now) {
   run_.arrived(flow.operation, now);
   plan_sends(now);
 }

@@ -21,7 +21,8 @@ class GoalPattern final : public Pattern {
 
   uint64_t total() const override { return sends_; }
   std::string stuck() const override;
-  void flow_ended(const FlowStart& flow, TimeNs now) override;
+  bool waits_for_arrivals() const override { return true; }
+  void flow_arrived(const FlowStart& flow, TimeNs now) override;
 
  private:
   GoalPattern(std::string path, std::shared_ptr<const GoalSchedule> schedule, uint64_t sends,

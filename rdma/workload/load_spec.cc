@@ -33,6 +33,9 @@ constexpr uint32_t kEvery = ~0u;
 constexpr uint32_t kOwnHosts = kEvery & ~bit(LoadPattern::kTrace);
 constexpr uint32_t kFiles = bit(LoadPattern::kTrace) | bit(LoadPattern::kGoal);
 constexpr uint32_t kSized = kEvery & ~kFiles;
+// The direction of the octets makes these, and a READ fetches them.
+constexpr uint32_t kDirected = bit(LoadPattern::kIncast) | bit(LoadPattern::kRingAllReduce) |
+                               bit(LoadPattern::kTreeAllReduce) | bit(LoadPattern::kGoal);
 
 Result<void> set_names(std::string_view value, std::vector<std::string>& names) {
   names.clear();
@@ -228,6 +231,12 @@ class LoadMaker {
         return of_key(key.name,
                       errorf(EINVAL, "{}= does not go with pattern={}", key.name, pattern_name()));
       }
+    }
+    if (spec_.flow.op == FlowOp::kRead && (kDirected & bit(pattern()))) {
+      return of_key("op", errorf(EINVAL,
+                                 "op=read does not go with pattern={}: its octets would go the "
+                                 "other way",
+                                 pattern_name()));
     }
     return {};
   }

@@ -59,12 +59,17 @@ class Pattern {
   }
   // Flows of the whole run, if that is known; else UINT64_MAX.
   virtual uint64_t total() const { return UINT64_MAX; }
-  // A flow of this pattern has ended well, or not: what waits for it follows all the same.
+  // Whether flows wait for what their hosts receive: only then flow_arrived() must be told in time.
+  virtual bool waits_for_arrivals() const { return false; }
+  // The receiver has all octets of a flow, or the flow has ended without: what waits for them
+  // follows all the same.
+  virtual void flow_arrived(const FlowStart&, TimeNs) {}
+  // A flow has ended for its sender, well or not, and had arrived before.
   virtual void flow_ended(const FlowStart&, TimeNs) {}
   // Why the pattern cannot go on though all its flows have ended, with file and line; empty if it
   // can, or is over.
   virtual std::string stuck() const { return {}; }
-  // The round that the last call of flow_ended() or take() ended, once.
+  // The round that the last call of flow_arrived(), flow_ended() or take() ended, once.
   std::optional<RoundTimes> take_round() { return std::exchange(round_, std::nullopt); }
 
  protected:

@@ -124,11 +124,11 @@ void Workload::on_due(TimeNs now) {
   if (woken && over()) listener_.loads_over();
 }
 
-// A round whose flows have all failed has no time.
+// A round in which a flow failed has no time: what it was to bring about was not done.
 void Workload::tell_round(Source& source) {
   std::optional<RoundTimes> round = source.load.pattern->take_round();
   if (!round) return;
-  if (std::exchange(source.any_done, false)) listener_.load_round_ended(source.load, *round);
+  if (!std::exchange(source.any_failed, false)) listener_.load_round_ended(source.load, *round);
 }
 
 LoadFlow Workload::told(const Running& one) const {
@@ -139,7 +139,7 @@ LoadFlow Workload::told(const Running& one) const {
 void Workload::start_flow(Source& source, const FlowStart& what, TimeNs now) {
   const Load& load = source.load;
   Place place = running_.insert(
-      running_.end(), {&source, source.started++, what, now, no_stats_, nullptr, nullptr});
+      running_.end(), {&source, source.started++, what, now, no_stats_, nullptr, nullptr, false});
   ++started_;
   if (running_.size() - refused_.size() > limits_.most_running) {
     return refuse(place, errorf(EMFILE, "{} flows run at once", limits_.most_running));
@@ -151,8 +151,14 @@ void Workload::start_flow(Source& source, const FlowStart& what, TimeNs now) {
   spec.size = what.bytes;
   place->stats = std::make_shared<FlowStats>();
   place->flow = std::make_unique<Flow>(
-      fabric_, spec, limits_.owner, place->stats, nullptr,
-      [this, place](Result<void> result) { tell_ended(place, std::move(result)); });
+      fabric_, spec, limits_.owner, place->stats, nullptr, [this, place](Result<void> result) {
+        tell(place, [this, place, result = std::move(result)]() mutable {
+          flow_ended(place, std::move(result));
+        });
+      });
+  if (load.pattern->waits_for_arrivals() && spec.op != FlowOp::kRead) {
+    place->flow->on_arrival([this, place] { tell(place, [this, place] { flow_arrived(place); }); });
+  }
   if (Result<void> begun = place->flow->start(); !begun) refuse(place, begun.error());
 }
 
@@ -166,16 +172,22 @@ void Workload::on_refused(TimeNs) {
   schedule();
 }
 
-// On the flow's packet core. With several cores the end is told later: the flow may have been
-// removed by then.
-void Workload::tell_ended(Place place, Result<void> result) {
+// On the flow's packet core. With several cores `task` runs later: the flow may have been removed
+// by then.
+void Workload::tell(Place place, Task task) {
   FabricResources& part = fabric_.part_of(place->source->load.hosts[place->what.from]);
-  if (!part.shares_fabric()) return flow_ended(place, std::move(result));
-  place->runs = std::make_shared<const bool>(true);
-  part.alone(
-      [this, place, runs = std::weak_ptr(place->runs), result = std::move(result)]() mutable {
-        if (!runs.expired()) flow_ended(place, std::move(result));
-      });
+  if (!part.shares_fabric()) return task();
+  if (!place->runs) place->runs = std::make_shared<const bool>(true);
+  part.alone([runs = std::weak_ptr(place->runs), task = std::move(task)]() mutable {
+    if (!runs.expired()) task();
+  });
+}
+
+void Workload::flow_arrived(Place place) {
+  place->arrived = true;
+  place->source->load.pattern->flow_arrived(place->what, fabric_.scheduler().now());
+  tell_round(*place->source);
+  schedule();
 }
 
 void Workload::flow_ended(Place place, Result<void> result) {
@@ -187,8 +199,11 @@ void Workload::flow_ended(Place place, Result<void> result) {
 // The flow may be what calls: it is freed later.
 void Workload::settle(Place place, LoadFlow flow) {
   listener_.load_flow_ended(flow);
-  if (flow.result && !flow.removed) place->source->any_done = true;
   Pattern& pattern = *place->source->load.pattern;
+  if (!place->arrived) {
+    if (!flow.result || flow.removed) place->source->any_failed = true;
+    pattern.flow_arrived(place->what, flow.end);
+  }
   pattern.flow_ended(place->what, flow.end);
   tell_round(*place->source);
   if (place->flow) ended_.push_back(std::move(place->flow));

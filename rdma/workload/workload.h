@@ -33,7 +33,7 @@ class WorkloadListener {
   virtual ~WorkloadListener() = default;
   // A flow has ended: well, or it failed, or a reset removed it.
   virtual void load_flow_ended(const LoadFlow& flow) = 0;
-  // A round has ended in which a flow ended well.
+  // A round has ended in which no flow failed.
   virtual void load_round_ended(const Load& load, const RoundTimes& round) = 0;
   // All flows of all loads have ended. Called once, but after a stop().
   virtual void loads_over() {}
@@ -79,7 +79,7 @@ class Workload {
   struct Source {
     Load load;
     uint64_t started = 0;
-    bool any_done = false;  // a flow of the round that runs
+    bool any_failed = false;  // a flow of the round that runs
   };
   struct Running {
     Source* source;
@@ -89,6 +89,7 @@ class Workload {
     std::shared_ptr<FlowStats> stats;
     std::unique_ptr<Flow> flow;
     std::shared_ptr<const bool> runs;  // expires when it is no longer among running_
+    bool arrived = false;              // the pattern knows
   };
   using Place = std::list<Running>::iterator;
 
@@ -98,8 +99,9 @@ class Workload {
   void on_due(TimeNs now);
   void start_flow(Source& source, const FlowStart& what, TimeNs now);
   void tell_round(Source& source);
+  void flow_arrived(Place place);
   void flow_ended(Place place, Result<void> result);
-  void tell_ended(Place place, Result<void> result);
+  void tell(Place place, Task task);
   void settle(Place place, LoadFlow flow);
   void on_refused(TimeNs now);
   void on_reap(TimeNs now);

@@ -50,6 +50,7 @@ void starts(Load& load) {
     fuzz::require(flows++ < pattern.total());
     fuzz::require(flow->from < load.hosts.size() && flow->to < load.hosts.size());
     fuzz::require(flow->from != flow->to && flow->bytes <= kMaxLoadFlow);
+    pattern.flow_arrived(*flow, now);
     pattern.flow_ended(*flow, now);
   }
 }

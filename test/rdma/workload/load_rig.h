@@ -43,6 +43,13 @@ struct Told {
   bool operator==(const Told&) const = default;
 };
 
+// Whether the time is that of the flow's arrival, while nothing else was under way: its end is an
+// acknowledgement later, 86 octets with Ethernet's on each of two cables of 1 us.
+inline bool at_arrival(TimeNs time, const Told& flow) {
+  constexpr TimeNs kAcknowledgement = 2'138;
+  return std::abs(flow.end - kAcknowledgement - time) <= 3;  // fractions of ns
+}
+
 // Runs loads on a star of hosts h1, h2, … to their end.
 struct Run final : WorkloadListener {
   std::vector<Told> flows;
