@@ -30,6 +30,10 @@ class Flow final : public ActiveFlow, private ArrivalListener {
   // Checks the whole spec: an error means that nothing has started.
   Result<void> start();
   std::shared_ptr<LocalMemory> received() const override { return sink().memory(); }
+  void account() override {
+    near_.account();
+    far_.account();
+  }
 
  private:
   const FlowEndpoint& source() const { return reads() ? far_ : near_; }

@@ -208,6 +208,12 @@ void FlowEndpoint::account(uint32_t index) {
   stats.cnps.add(cnps - std::exchange(pair.cnps, cnps));
 }
 
+void FlowEndpoint::account() {
+  for (uint32_t i = 0; i < pairs_.size(); ++i) {
+    if (pairs_[i].qp) account(i);
+  }
+}
+
 bool FlowEndpoint::sum_is_right() const {
   return word_at(memory_->bytes()) == plan_.count;
 }

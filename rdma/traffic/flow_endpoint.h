@@ -95,6 +95,8 @@ class FlowEndpoint final : private DeviceClient {
   void take_receive(uint32_t pair, uint32_t length, bool intact);
   // Adds to the stats what a queue pair has done since the last time.
   void account(uint32_t pair);
+  // The same of all queue pairs.
+  void account();
   // The stats show the rate and window of the first queue pair.
   void publish() { pairs_[0].qp->congestion().publish_to(&parts_.stats->sender); }
 

@@ -37,6 +37,8 @@ class FlowRun {
   virtual ~FlowRun() = default;
   // Ends the flow without a report.
   virtual void stop() = 0;
+  // Adds to the stats what the queue pairs have done by now: at each end of a message this is done.
+  virtual void account() {}
   // The bytes of a received file, complete once the flow has ended well.
   virtual std::shared_ptr<LocalMemory> received() const = 0;
 };

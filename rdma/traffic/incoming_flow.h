@@ -39,6 +39,7 @@ class IncomingFlow final : public ActiveFlow {
   void finish(std::function<void(FlowReport)> report);
 
   std::shared_ptr<LocalMemory> received() const override { return end_.memory(); }
+  void account() override { end_.account(); }
 
  private:
   // The check of one message, which may take several events.

@@ -26,6 +26,7 @@ class OutgoingFlow final : public ActiveFlow {
   void conclude(const FlowReport& report);
 
   std::shared_ptr<LocalMemory> received() const override { return end_.memory(); }
+  void account() override { end_.account(); }
 
  private:
   bool reads_file() const { return reads() && file_; }

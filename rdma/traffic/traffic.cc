@@ -286,6 +286,12 @@ void Traffic::add_directory(const FlowEntryPtr& entry) {
               });
 }
 
+void Traffic::account() {
+  for (const auto& [name, entry] : entries_) {
+    if (entry->flow) entry->flow->account();
+  }
+}
+
 void Traffic::ended(const FlowEntryPtr& entry, std::shared_ptr<LocalMemory> received,
                     Result<void> result) {
   if (result && entry->output) return save(entry, std::move(received));

@@ -50,6 +50,9 @@ class Traffic final : private FlowBook {
   void stop_all();
   void finish_reset();
 
+  // FlowRun::account() of all flows that have files. Core thread, while the control thread waits.
+  void account();
+
  private:
   void start(std::string_view line, const OperationPtr& operation, Answer<void> answer);
   struct Loading;

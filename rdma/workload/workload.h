@@ -59,10 +59,13 @@ class Workload {
   void remove_running();
   // Stops the flows that run, and starts no more; tells `listener` of none.
   void stop();
-  // Calls `tell` with each flow that runs.
+  // Calls `tell` with each flow that runs, and what it has done by now.
   template <class Tell>
   void each_running(Tell tell) const {
-    for (const Running& one : running_) tell(told(one));
+    for (const Running& one : running_) {
+      if (one.flow) one.flow->account();
+      tell(told(one));
+    }
   }
 
   // Whether all flows have ended, and none is to come.

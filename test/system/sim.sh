@@ -329,3 +329,26 @@ plugged 0.9 other && [ "$(grep -o 'trace .*' "$dir/other.txt")" != "$(grep -o 't
 test_case "an invalid value of a plugin's parameter is reported with its line"
 plugged much bad && fail "a bad value"
 grep -q "plugin.ini:9: .*pcc/params/cut: " "$dir/bad.err" || fail "a bad value: $(cat "$dir/bad.err")"
+
+test_case "flows that are cut off have what they have sent again so far"
+cat >"$dir/cut.ini" <<'INI'
+[sim]
+until = 500us
+[topology]
+kind = star
+hosts = 3
+rate = 100G
+[knobs]
+kernel/debug/rocefs/links/h*-sw_0/loss = 0.01
+[flows]
+f = write h0 h2 size=100M count=1 timeout=7
+[load one]
+pattern = incast
+size = 100M
+senders = 1
+hosts = h1 h2
+to = h2
+timeout = 7
+INI
+sim "$dir/cut.ini" --out "$dir/cut" >"$dir/cut.txt" || fail "cut off: $(cat "$dir/cut.txt")"
+awk -F, 'NR > 2 && $11 > 0 && $13 ~ /running/ {++cut} END {exit cut != 2}' "$dir/cut/flows.csv" || fail "$(cat "$dir/cut/flows.csv")"

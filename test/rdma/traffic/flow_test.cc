@@ -43,6 +43,23 @@ TEST_CASE("flow: a run without verification is the same run") {
   }
 }
 
+TEST_CASE("flow: packets are counted before their message is complete") {
+  World world;
+  auto stats = std::make_shared<FlowStats>();
+  Flow flow(world.fabric, *parse_flow("f write mb_0 mb_1 qps=2 size=1M count=2"), {}, stats,
+            nullptr, [](Result<void> result) { CHECK(result); });
+  REQUIRE(flow.start());
+  world.scheduler.run_until(100 * kMicrosecond);
+  CHECK(stats->messages.get() == 0);
+  flow.account();
+  const uint64_t sent = stats->packets.get();
+  CHECK(sent > 20);
+  flow.account();
+  CHECK(stats->packets.get() == sent);
+  REQUIRE(world.run_idle());
+  CHECK(stats->packets.get() == 2 * (1 << 20) / 4096);
+}
+
 TEST_CASE("flow: messages of a packet fill the window") {
   auto depth = [](const char* rest, FlowEnds ends = FlowEnds::kOneMount) {
     Result<FlowPlan> plan =

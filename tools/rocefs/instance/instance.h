@@ -93,6 +93,7 @@ class Instance {
   Pcc& pcc() { return *pcc_; }
   Connections& connections() { return *connections_; }
   Hosts& hosts() { return *hosts_; }
+  Traffic& traffic() { return *traffic_; }  // until end_traffic()
   ClockFiles& clock_files() { return *clock_files_; }
   CaptureFile& capture() { return *capture_; }
   CallerFiles& files() { return *files_; }

@@ -440,6 +440,7 @@ void Simulation::keep_failure(const Result<void>& result) {
 }
 
 void Simulation::collect() {
+  on_core([this] { instance_->traffic().account(); });
   for (const std::vector<size_t>& places : {running_, to_come_}) {
     for (size_t place : places) {
       take_result(result_.flows[place]);
