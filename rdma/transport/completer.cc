@@ -12,6 +12,12 @@ namespace {
 
 constexpr uint8_t kInfiniteRetry = 7;  // rnr_retry
 
+// After progress: what waited for the window may go. A queue pair without data stays out of the
+// port's list, which its destruction would have to search.
+void go_on(QpContext& qp) {
+  if (qp.has_data()) qp.make_data_ready();
+}
+
 }  // namespace
 
 Completer::Completer(QpContext& qp, SendWindow& window, SelectiveRepeat& selective,
@@ -89,7 +95,7 @@ void Completer::handle_ack(uint8_t syndrome, uint64_t psn, TimeNs now) {
       } else if (qp_.sends() && window_.unacked() <= psn) {
         return handle_implied_nak(progress);
       }
-      if (progress) qp_.make_data_ready();
+      if (progress) go_on(qp_);
       return;
     }
     case aeth::Kind::kRnr:
@@ -230,7 +236,7 @@ void Completer::handle_response(PacketPtr&& packet, const wire::Transport& heade
   place(std::move(packet), headers, position, psn);
   window_.acknowledge(psn + 1);
   note_progress(now);
-  if (qp_.sends()) qp_.make_data_ready();
+  if (qp_.sends()) go_on(qp_);
 }
 
 // Handles a response to a READ or atomic in any order.
@@ -255,7 +261,7 @@ void Completer::handle_out_of_order_response(PacketPtr&& packet, const wire::Tra
   advance(now);
   if (!qp_.sends()) return;
   selective_.note_beyond(psn + 1, now);
-  qp_.make_data_ready();
+  go_on(qp_);
 }
 
 // Whether the response is the one that the request awaits at this PSN.
