@@ -173,3 +173,27 @@ $head
 SAMPLE
 says "FAILED: twice 1: wanted '3', got '2'"
 ends 1 "0 passed, 1 failed"
+
+test_case "behind a case that crashed a program, each of its other cases runs once"
+program=$ROCEFS_BUILD/test/wire_test
+[ -x "$program" ] || skip "no wire_test is built"
+cat >"$tree/build/test/wire_test" <<END
+#!/bin/bash
+cd "$PWD"
+[ "\$1" = --reporter ] || exec "$program" "\$@"
+if [ -e "$tree/ran" ]; then
+  "$program" "\$@"
+  grep '<TestCase ' "\$4" >>"$tree/ran"
+else
+  echo '<TestCase name="the first"><FatalErrorCondition/>' | tee "\$4" >"$tree/ran"
+  kill -ABRT \$\$
+fi
+END
+chmod 755 "$tree/build/test/wire_test"
+"$program" --list-test-names-only >"$tree/cases" || true  # its status is their number
+grep -q , "$tree/cases" || fail "no name of a case has a comma"
+status=0
+said=$("$tree/test/run" "$tree/build" wire_test 2>&1) || status=$?
+says "CRASHED wire_test (status 134): the first"
+ends 1 "$(($(wc -l <"$tree/cases") - 1)) passed, 1 failed"
+expect "$(wc -l <"$tree/cases")" "$(sort -u "$tree/ran" | wc -l)" "the cases that ran"
