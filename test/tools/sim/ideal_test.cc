@@ -125,6 +125,8 @@ TEST_CASE("ideal time: several queue pairs have several paths") {
   FlowResult many = run(two_spines("write h0 h2 size=1M count=64 qps=16", "")).flows[0];
   CHECK(many.slowdown() >= 1);
   CHECK(gbps(many) == Approx(48.8).epsilon(0.01));
+  FlowResult few = run(two_spines("write h0 h2 size=10M count=1 qps=16", "")).flows[0];
+  CHECK(few.slowdown() == Approx(1).epsilon(0.001));
   FlowResult near = run(two_spines("write h0 h1 size=1M count=64 qps=16", "")).flows[0];
   CHECK(near.slowdown() == Approx(1).epsilon(0.001));
   CHECK(gbps(near) == Approx(97.5).epsilon(0.01));

@@ -85,22 +85,24 @@ Result<double> IdealTimes::fct_ns(const FlowSpec& flow) {
   Port* from = fabric_.port(flow.from);
   Port* to = fabric_.port(flow.to);
   const bool read = flow.op == FlowOp::kRead;
+  Result<std::optional<uint64_t>> file = input_octets(flow);
+  if (!file) return file.error();
+  Result<FlowPlan> plan = FlowPlan::of(flow, *file);
+  if (!plan) return plan.error();
   Way forth, back;
   if (from && to) {
     auto sprays = spraying_.find(&device_of(read ? *to : *from));
     const bool may_spray = sprays != spraying_.end() && flow.op != FlowOp::kUc;
     const uint64_t ports = may_spray ? sprays->second : 1;
-    forth = ways_.between(*from, *to, flow.qps * ports);
-    back = ways_.between(*to, *from, flow.qps * ports);
+    // A queue pair without a message has no packets.
+    const uint64_t paths = std::min<uint64_t>(flow.qps, plan->count) * ports;
+    forth = ways_.between(*from, *to, paths);
+    back = ways_.between(*to, *from, paths);
   }
   if (forth.empty() || back.empty()) {
     return errorf(EINVAL, "no path leads from {} to {}", flow.from, flow.to);
   }
   const Framing framing(flow, flow.mtu ? flow.mtu : std::min(from->mtu(), to->mtu()));
-  Result<std::optional<uint64_t>> file = input_octets(flow);
-  if (!file) return file.error();
-  Result<FlowPlan> plan = FlowPlan::of(flow, *file);
-  if (!plan) return plan.error();
   const uint64_t rest = *file ? **file - (plan->count - 1) * flow.size : flow.size;
   const bool atomic = flow.op == FlowOp::kAtomic;
   // So many messages in a row, in turn by the queue pairs, the last one of `last` octets.
