@@ -50,6 +50,7 @@ class Reader {
     if (!error_.empty()) return fail(error_line_, error_);
     if (rc < 0) return fail(0, "out of memory");
     if (Result<void> checked = check_graph(); !checked) return checked.error();
+    if (Result<void> checked = check_run(); !checked) return checked.error();
     return std::move(config_);
   }
 
@@ -232,7 +233,11 @@ class Reader {
     if (kind_ == "switch") return set_switch_key(topology_.switches.back(), key, value);
     if (kind_ == "link") return set_link_key(topology_.links.back(), key, value);
     if (kind_ == "uplink") return set_uplink_key(topology_.uplinks.back(), key, value);
-    if (kind_ == "topology") return set_shape_key(shape_, key, value);
+    if (kind_ == "topology") {
+      shape_lines_[key] = line_;
+      return set_shape_key(shape_, key, value);
+    }
+    if (kind_ == "sim") sim_lines_[key] = line_;
     if (kind_ == "knobs") return take_knobs(key, value);
     if (has_paths()) return config_.scenario.take(kind_, {key, std::string(value), line_});
     return errorf(EINVAL, "unknown key {} in [{}]", key, section);
@@ -321,12 +326,24 @@ class Reader {
                   kind_, kind_ == "device" ? "pci, host, ports, " : "");
   }
 
+  // A reason that begins with KEY= is about that key.
+  int line_of_shape(const std::string& reason) const {
+    auto key = shape_lines_.find(reason.substr(0, reason.find('=')));
+    return key == shape_lines_.end() ? shape_line_ : key->second;
+  }
+
+  Result<void> check_run() {
+    auto limit = sim_lines_.find("limit");
+    if (limit == sim_lines_.end() || !sim_lines_.contains("until")) return {};
+    return fail(limit->second, "limit= is for a run without until=, which ends it");
+  }
+
   Result<void> check_graph() {
     if (shape_line_ > 0) {
       if (topology_given_)
         return fail(shape_line_, "[topology] excludes devices, switches and links");
       Result<Topology> built = build_shape(shape_);
-      if (!built) return fail(shape_line_, built.error().reason);
+      if (!built) return fail(line_of_shape(built.error().reason), built.error().reason);
       config_.topology = std::move(*built);
       return {};
     }
@@ -412,9 +429,10 @@ class Reader {
   Topology topology_;
   bool topology_given_ = false;
   Shape shape_;
-  int shape_line_ = 0;                                 // 0: no shape
-  std::string kind_;                                   // kind of the current section
-  std::map<std::string, std::set<std::string>> keys_;  // keys in it
+  int shape_line_ = 0;                                  // 0: no shape
+  std::map<std::string, int> shape_lines_, sim_lines_;  // of keys
+  std::string kind_;                                    // kind of the current section
+  std::map<std::string, std::set<std::string>> keys_;   // keys in it
   std::set<std::string> names_, cabled_;
   std::map<std::string, size_t> devices_;  // index in topology_.devices
   std::set<std::string> second_ports_;     // second ports with a section of their own

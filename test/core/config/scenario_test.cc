@@ -27,7 +27,7 @@ std::string refusal(const std::string& text) {
 
 TEST_CASE("scenario: a file can set every value of a run") {
   Scenario scenario = scenario_of(
-      "[sim]\ntitle = A title: with a colon\nuntil=5ms\nlimit=1s\ncapture=yes\n"
+      "[sim]\ntitle = A title: with a colon\nuntil=5ms\ncapture=yes\n"
       "[flows]\nf = write a b size=1M start=5us\n"
       "[at]\n1ms = x/y=1 z=2\n1ms = w=3\n"
       "[inject]\nd = drop a-s psn=5\n"
@@ -37,7 +37,7 @@ TEST_CASE("scenario: a file can set every value of a run") {
       "[load l]\npattern = poisson\nload = 0.5\n[load m]\n");
   CHECK(scenario.title == "A title: with a colon");
   CHECK(scenario.until == 5 * kMillisecond);
-  CHECK(scenario.limit == kSecond);
+  CHECK(scenario_of("[sim]\nlimit=1s\n").limit == kSecond);
   CHECK(scenario.capture);
   CHECK(scenario.interval == 20 * kMicrosecond);
   REQUIRE(scenario.flows.size() == 1);
@@ -99,6 +99,7 @@ TEST_CASE("scenario: an invalid scenario is refused with its line") {
       {"[sim x]\n", "f:1: [sim] takes no name"},
       {"[sim]\nspeed=1\n", "f:2: unknown key speed in [sim]"},
       {"[sim]\nuntil=soon\n", "f:2: until: "},
+      {"[sim]\nlimit=1s\nuntil=5ms\n", "f:2: limit= is for a run without until="},
       {"[sim]\ncapture=maybe\n", "f:2: capture=maybe"},
       {"[sim]\ntitle=a\ntitle=b\n", "f:3: title is given twice"},
       {"[flows]\nf = a\nf = b\n", "f:3: f is given twice"},
