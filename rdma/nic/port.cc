@@ -218,6 +218,11 @@ void Port::note_wait(bool sends, TimeNs now) {
   waiting_since_ = kNever;
 }
 
+uint64_t Port::xmit_wait_ns(TimeNs now) const {
+  const bool waits = waiting_since_ != kNever;
+  return counters_.port_xmit_wait.get() + (waits ? static_cast<uint64_t>(now - waiting_since_) : 0);
+}
+
 void Port::add_data(Qp& qp) {
   if (qp.links().in_data) return;
   qp.links().in_data = true;

@@ -106,6 +106,8 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   void notify(Qp& qp, CnpCause cause, const CnpAddress& address, TimeNs now) override {
     cnps_.notify(qp, cause, address, now);
   }
+  // port_xmit_wait, with a wait that goes on.
+  uint64_t xmit_wait_ns(TimeNs now) const;
   // Drops queued packets when the fabric is reset.
   void reset();
 

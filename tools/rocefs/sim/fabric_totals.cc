@@ -10,11 +10,12 @@ namespace {
 
 using LinkPlaces = std::unordered_map<const Link*, size_t>;
 
-LinkTotals totals_of(const Link& link, TimeNs now) {
+LinkTotals totals_of(const Link& link, const LinkCapacities& capacities, TimeNs now) {
   LinkTotals totals;
   const LinkCounters& counters = link.counters();
   totals.name = link.name();
   totals.rate_bps = link.parameters().rate_bps;
+  totals.capacity_bits = capacities.bits(link, now);
   totals.packets = counters.packets.get();
   totals.bytes = counters.bytes.get();
   totals.lost = counters.lost.get();
@@ -46,7 +47,7 @@ void add_switch_port(FabricTotals& totals, const LinkPlaces& places, const Switc
 }
 
 // Time that NIC ports waited for PFC, beside the link out of each.
-void add_waits(FabricTotals& totals, const Fabric& fabric, const Topology& topology) {
+void add_waits(FabricTotals& totals, const Fabric& fabric, const Topology& topology, TimeNs now) {
   std::unordered_map<std::string_view, size_t> places;
   for (size_t i = 0; i < totals.links.size(); ++i) places[totals.links[i].name] = i;
   std::unordered_map<std::string, const Port*> ports;
@@ -59,7 +60,7 @@ void add_waits(FabricTotals& totals, const Fabric& fabric, const Topology& topol
     for (const auto& [near, far] : {std::pair(cable.a, cable.b), std::pair(cable.b, cable.a)}) {
       auto port = ports.find(near);
       if (port == ports.end()) continue;
-      uint64_t wait = port->second->counters().port_xmit_wait.get();
+      uint64_t wait = port->second->xmit_wait_ns(now);
       totals.links[places.at(link_name(near, far))].xmit_wait_ns = wait;
       totals.xmit_wait_ns += wait;
     }
@@ -110,18 +111,19 @@ std::string cell(const std::optional<T>& value) {
 
 }  // namespace
 
-double LinkTotals::utilization(TimeNs duration) const {
-  if (duration <= 0 || rate_bps == 0) return 0;
+double LinkTotals::utilization() const {
+  if (capacity_bits <= 0) return 0;
   auto bits = static_cast<double>((bytes + packets * kEthernetOverhead) * 8);
-  return bits / (static_cast<double>(rate_bps) * static_cast<double>(duration) * 1e-9);
+  return std::min(bits / capacity_bits, 1.0);
 }
 
-FabricTotals FabricTotals::of(const Fabric& fabric, const Topology& topology, TimeNs now) {
+FabricTotals FabricTotals::of(const Fabric& fabric, const Topology& topology,
+                              const LinkCapacities& capacities, TimeNs now) {
   FabricTotals totals;
   LinkPlaces places;
   for (const auto& link : fabric.links()) {
     places[link.get()] = totals.links.size();
-    const LinkTotals& one = totals.links.emplace_back(totals_of(*link, now));
+    const LinkTotals& one = totals.links.emplace_back(totals_of(*link, capacities, now));
     totals.packet_hops += one.packets - one.lost;
     totals.pause_frames += one.pause_received;
     totals.paused_ns += one.paused_ns;
@@ -130,7 +132,7 @@ FabricTotals FabricTotals::of(const Fabric& fabric, const Topology& topology, Ti
     totals.buffer_peak = std::max(totals.buffer_peak, one->peak().get());
     for (size_t i = 0; i < one->port_count(); ++i) add_switch_port(totals, places, one->port(i));
   }
-  add_waits(totals, fabric, topology);
+  add_waits(totals, fabric, topology, now);
   add_drops(totals, fabric);
   add_lacked_room(totals, fabric);
   return totals;
@@ -141,15 +143,15 @@ std::string links_csv_head() {
          "dropped,queue_peak,pause_received,paused_ns,pause_sent,ingress_peak,xmit_wait_ns\n";
 }
 
-std::string links_csv(const std::string& variant, const FabricTotals& totals, TimeNs duration) {
+std::string links_csv(const std::string& variant, const FabricTotals& totals) {
   std::string text;
   for (const LinkTotals& link : totals.links) {
     using Number = std::optional<uint64_t>;
     bool queued = link.egress.has_value(), stored = link.ingress.has_value();
     text += fmt::format(
         "{},{},{},{:.6f},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", variant, link.name,
-        link.rate_bps, link.utilization(duration), link.packets, link.bytes, link.lost,
-        link.lost_bytes, link.overflowed, cell(queued ? Number(link.egress->marked) : Number()),
+        link.rate_bps, link.utilization(), link.packets, link.bytes, link.lost, link.lost_bytes,
+        link.overflowed, cell(queued ? Number(link.egress->marked) : Number()),
         cell(queued ? Number(link.egress->dropped) : Number()),
         cell(queued ? Number(link.egress->queue_peak) : Number()), link.pause_received,
         link.paused_ns, cell(stored ? Number(link.ingress->pause_sent) : Number()),

@@ -11,6 +11,7 @@
 #include "core/base/time.h"
 #include "core/config/topology.h"
 #include "rdma/network/fabric.h"
+#include "tools/rocefs/sim/link_capacities.h"
 
 namespace rocefs {
 
@@ -18,7 +19,8 @@ namespace rocefs {
 // transmits on it.
 struct LinkTotals {
   std::string name;
-  uint64_t rate_bps = 0;  // at the end of the run
+  uint64_t rate_bps = 0;     // at the end of the run
+  double capacity_bits = 0;  // bits for which there was time since counters began
   uint64_t packets = 0, bytes = 0, lost = 0, lost_bytes = 0, overflowed = 0;
   uint64_t pause_received = 0;  // PAUSE frames that stopped this direction's transmitter
   uint64_t paused_ns = 0;       // time for which they did, summed over the priorities
@@ -36,8 +38,9 @@ struct LinkTotals {
   // Direction out of a NIC: time for which PFC had stopped all that it had to transmit.
   std::optional<uint64_t> xmit_wait_ns;
 
-  // Part of `duration` for which packets were transmitted at the rate, Ethernet framing included.
-  double utilization(TimeNs duration) const;
+  // Part of the capacity that packets took, Ethernet framing included. One that is being
+  // transmitted counts whole.
+  double utilization() const;
 };
 
 struct FabricTotals {
@@ -56,11 +59,12 @@ struct FabricTotals {
   uint64_t ingress_peak = 0;  // octets, of any port of a switch
 
   // After the engine has stopped, at `now`.
-  static FabricTotals of(const Fabric& fabric, const Topology& topology, TimeNs now);
+  static FabricTotals of(const Fabric& fabric, const Topology& topology,
+                         const LinkCapacities& capacities, TimeNs now);
 };
 
 // Columns and lines of links.csv: a line for each direction.
 std::string links_csv_head();
-std::string links_csv(const std::string& variant, const FabricTotals& totals, TimeNs duration);
+std::string links_csv(const std::string& variant, const FabricTotals& totals);
 
 }  // namespace rocefs

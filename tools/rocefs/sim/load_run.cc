@@ -99,7 +99,14 @@ std::optional<LoadRun::Refusal> LoadRun::build(const Scenario::Variant* variant,
 
 void LoadRun::begin(FlowSink& sink) {
   sink_ = &sink;
-  if (workload_) workload_->begin();
+  if (!workload_) return;
+  counted_ = true;
+  ++fabric_.outstanding().flows;
+  workload_->begin();
+}
+
+void LoadRun::loads_over() {
+  if (std::exchange(counted_, false)) --fabric_.outstanding().flows;
 }
 
 void LoadRun::load_flow_ended(const LoadFlow& flow) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/config/config.h"
@@ -44,7 +45,8 @@ class LoadRun final : private WorkloadListener {
   std::optional<Refusal> build(const Scenario::Variant* variant, uint64_t seed);
   bool empty() const { return !workload_; }
 
-  // Core thread. `sink` outlives the run.
+  // Core thread. `sink` outlives the run. Work is outstanding until the loads are over, between two
+  // flows, too.
   void begin(FlowSink& sink);
   // While the engine stands still:
   bool over() const { return !workload_ || workload_->over(); }
@@ -65,6 +67,7 @@ class LoadRun final : private WorkloadListener {
                               const std::vector<LoadHost>& hosts, std::vector<Load>& loads) const;
   void load_flow_ended(const LoadFlow& flow) override;
   void load_round_ended(const Load& load, const RoundTimes& round) override;
+  void loads_over() override;
   void tell(const LoadFlow& flow, FlowRecord::State state);
 
   const Config& config_;
@@ -72,6 +75,7 @@ class LoadRun final : private WorkloadListener {
   IdealTimes& ideal_;
   FlowSink* sink_ = nullptr;
   LoadTotals totals_;
+  bool counted_ = false;                // among the flows that are outstanding
   std::unique_ptr<Workload> workload_;  // null without a [load]
 };
 

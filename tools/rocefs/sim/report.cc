@@ -123,6 +123,7 @@ std::string Report::table(const RunResult& run) const {
   }
   uint64_t more = run.more_warnings + run.warnings.size();
   if (more > kShownWarnings) text += fmt::format("dmesg: {} more lines\n", more - kShownWarnings);
+  for (const std::string& line : run.not_due) text += fmt::format("warning: {}\n", line);
   return text + totals(run);
 }
 

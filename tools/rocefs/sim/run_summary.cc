@@ -75,7 +75,7 @@ SummaryJson rest_of(const RunResult& run) {
   rest["ingress_peak"] = fabric.ingress_peak;
   double utilization = 0;
   for (const LinkTotals& link : fabric.links) {
-    utilization = std::max(utilization, link.utilization(run.end));
+    utilization = std::max(utilization, link.utilization());
   }
   rest["highest_link_utilization"] = six_digits(utilization);
   rest["drops"] = SummaryJson::object();
@@ -87,6 +87,7 @@ SummaryJson rest_of(const RunResult& run) {
   rest["faults"] = SummaryJson::object();
   for (const FaultResult& fault : run.faults) rest["faults"][fault.name] = fault.fired;
   rest["warnings"] = run.warnings;
+  for (const std::string& line : run.not_due) rest["warnings"].push_back(line);
   if (run.more_warnings > 0) rest["more_warnings"] = run.more_warnings;
   if (run.end_kind == RunEnd::kFailed) rest["log"] = run.log;
   return rest;

@@ -25,6 +25,10 @@ bool complete(const Config& config, const RunResult& run) {
                  config.name.c_str(), fault.line, fault.name.c_str(), of.c_str());
     good = false;
   }
+  for (const std::string& line : run.not_due) {
+    std::fprintf(stderr, "rocefs: %s%s\n", line.c_str(),
+                 of.empty() ? "" : (", in the run" + of).c_str());
+  }
   for (const FlowResult& flow : run.flows) {
     bool cut_off = run.failure && (flow.state == "running" || flow.state == "not started");
     if (flow.done() || flow.lost() || cut_off || config.scenario.until) continue;
@@ -174,7 +178,7 @@ class Runner {
   }
   std::string links() const {
     std::string text = "# " + report_.origin() + "\n" + links_csv_head();
-    for (const RunResult& run : report_.runs) text += links_csv(run.variant, run.fabric, run.end);
+    for (const RunResult& run : report_.runs) text += links_csv(run.variant, run.fabric);
     return text;
   }
   std::string queues() const {

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include "core/base/kstrto.h"
 #include "core/base/text.h"
@@ -35,14 +36,15 @@ std::optional<double> number_of_knob(const KnobRow& row, std::string_view text) 
   return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
 }
 
-bool may_come_later(std::string_view path) {
-  auto below_debug = [&](std::string_view directory) {
-    return path.starts_with(fmt::format("{}/{}/", kDebugDirectory, directory));
-  };
-  return below_debug("traffic") || below_debug("inject") || path.find("/pcc/qps/") != path.npos;
-}
-
 }  // namespace
+
+bool Sampler::may_come_later(std::string_view path) {
+  for (std::string_view directory : {"traffic", "inject", "loads"}) {
+    const std::string begin = fmt::format("{}/{}/", kDebugDirectory, directory);
+    if (path.starts_with(begin) && path.find('/', begin.size()) != path.npos) return true;
+  }
+  return path.find("/pcc/qps/") != path.npos || path.find("/pcc/params/") != path.npos;
+}
 
 Result<void> Sampler::add(Tree& tree, const Scenario::Line& line, const Read& read) {
   std::vector<std::string_view> words = split(line.value, " \t");
@@ -97,20 +99,24 @@ TimeNs Sampler::due(TimeNs now) const {
 
 Sample Sampler::take(TimeNs now, const Read& read) {
   Sample sample{now, {}};
-  for (Column& column : columns_) sample.values.push_back(value_of(column, now, read));
+  // In the short rest of a run one packet would make a rate that no link has.
+  const TimeNs passed = now - std::exchange(last_, now);
+  const bool has_rate = !reset_.exchange(false) && passed > 0 && passed >= interval_ / 2;
+  const double seconds = has_rate ? static_cast<double>(passed) * 1e-9 : 0;
+  for (Column& column : columns_) sample.values.push_back(value_of(column, seconds, read));
   return sample;
 }
 
-std::optional<double> Sampler::value_of(Column& column, TimeNs now, const Read& read) const {
+// A growth by the second, if `seconds` is 0, is not shown.
+std::optional<double> Sampler::value_of(Column& column, double seconds, const Read& read) const {
   std::optional<std::string> text = read(column.path);
   std::optional<double> value;
   if (text && column.knob) value = number_of_knob(*column.knob, *text);
   if (text && !column.knob) value = number_of(*text, column.key);
   std::optional<double> shown = value;
   if (column.rate) {
-    double interval = static_cast<double>(interval_) * 1e-9;
-    shown = value && now > 0 ? std::optional((*value - column.last.value_or(0)) / interval)
-                             : std::nullopt;
+    shown = value && seconds > 0 ? std::optional((*value - column.last.value_or(0)) / seconds)
+                                 : std::nullopt;
     column.last = value;
   }
   if (shown && *shown >= column.below) return std::nullopt;

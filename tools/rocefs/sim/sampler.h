@@ -1,6 +1,7 @@
 // Sampler: the columns of [sample]: numbers in files of the tree, read at each interval.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -30,11 +31,15 @@ class Sampler {
   // later, as those of flows, faults and queue pairs may, and for one that now has text, but not
   // the number that is wanted.
   Result<void> add(Tree& tree, const Scenario::Line& line, const Read& read);
+  // Whether the path is one of a flow, a fault, a load, a queue pair or an algorithm's parameter.
+  static bool may_come_later(std::string_view path);
   // First time from `now` on at which a sample is due; kNever without a column.
   TimeNs due(TimeNs now) const;
   // First multiple of the interval from `now` on.
   TimeNs next_interval(TimeNs now) const { return (now + interval_ - 1) / interval_ * interval_; }
   Sample take(TimeNs now, const Read& read);
+  // Any thread, between two samples: counters began again, so that the next sample has no rates.
+  void counters_reset() { reset_ = true; }
 
  private:
   struct Column {
@@ -46,10 +51,12 @@ class Sampler {
     std::optional<double> last;
   };
   static Result<void> check(const Column& column, const Read& read);
-  std::optional<double> value_of(Column& column, TimeNs now, const Read& read) const;
+  std::optional<double> value_of(Column& column, double seconds, const Read& read) const;
 
   const TimeNs interval_;
   std::vector<Column> columns_;
+  TimeNs last_ = 0;  // time of the last sample
+  std::atomic<bool> reset_ = false;
 };
 
 }  // namespace rocefs

@@ -32,6 +32,10 @@ TimeNs longest_step(size_t devices) {
 // most 0.1 s of time in which little happens.
 constexpr TimeNs kIdleSteps = 100;
 
+Error not_writable(std::string_view path) {
+  return errorf(ENOENT, "{}: not a writable file", path);
+}
+
 std::string below_debug(std::string_view path) {
   return fmt::format("{}/{}", kDebugDirectory, path);
 }
@@ -92,6 +96,7 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   instance_->pcc().begin_modes();
   const Scenario& scenario = config_.scenario;
   ideal_.emplace(instance_->fabric());
+  capacities_.emplace(instance_->fabric());
   if (auto failure = add_loads(variant, seed)) return failure;
   if (auto failure = add_all(scenario.faults, &Simulation::add_fault)) return failure;
   if (auto failure = add_all(scenario.flows, &Simulation::add_flow)) return failure;
@@ -115,7 +120,11 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
 
 std::optional<Failure> Simulation::add_loads(const Scenario::Variant* variant, uint64_t seed) {
   loads_.emplace(config_, instance_->fabric(), *ideal_);
-  instance_->on_reset([this] { loads_->remove_running(); });
+  instance_->on_reset([this] {
+    loads_->remove_running();
+    sampler_.counters_reset();
+    capacities_->restart(instance_->engine().scheduler().now());
+  });
   std::optional<LoadRun::Refusal> refusal = loads_->build(variant, seed);
   return refusal ? std::optional(failed(refusal->line, refusal->why)) : std::nullopt;
 }
@@ -191,8 +200,7 @@ Result<void> Simulation::add_fault(const Scenario::Line& line) {
   return {};
 }
 
-// Adds a line of [at]. Knobs are stored together, through `set`; a trigger is stored alone, and is
-// looked up at its time.
+// Adds a line of [at]. Knobs are stored together, through `set`; a trigger is stored alone.
 Result<void> Simulation::add_store(const Scenario::Line& line) {
   Result<TimeNs> at = parse_duration(line.key);
   if (!at) return at.error();
@@ -201,12 +209,14 @@ Result<void> Simulation::add_store(const Scenario::Line& line) {
   const Assignment& first = assignments->front();
   bool knob = is_pattern(first.path) || find_knob(instance_->tree(), first.path);
   if (assignments->size() == 1 && !knob) {
-    stores_.push_back({*at, first.path, first.value, line.line});
+    if (!writable(first.path) && !Sampler::may_come_later(first.path))
+      return not_writable(first.path);
+    stores_.push_back({*at, first.path, first.value, line.line, true});
     return {};
   }
   Result<std::vector<KnobChange>> changes = knob_changes(instance_->tree(), *assignments);
   if (!changes) return changes.error();
-  stores_.push_back({*at, below_debug("set"), format_assignments(*assignments), line.line});
+  stores_.push_back({*at, below_debug("set"), format_assignments(*assignments), line.line, true});
   return {};
 }
 
@@ -225,26 +235,33 @@ Result<void> Simulation::wait(const std::function<void(Answer<void>)>& begin) {
   return *result;
 }
 
-Result<void> Simulation::store(const std::string& path, const std::string& value) {
+std::shared_ptr<File> Simulation::writable(const std::string& path) {
   Tree::Node* node = instance_->tree().follow(path);
-  if (!node || !node->file || !node->file->writable()) {
-    return errorf(ENOENT, "{}: not a writable file", path);
-  }
-  return wait([&, file = node->file](Answer<void> answer) {
+  return node && node->file && node->file->writable() ? node->file : nullptr;
+}
+
+Result<void> Simulation::store(const std::string& path, const std::string& value) {
+  const std::shared_ptr<File> file = writable(path);
+  if (!file) return not_writable(path);
+  return wait([&](Answer<void> answer) {
     file->store(value, std::make_shared<Operation>(own_caller()), std::move(answer));
   });
 }
 
-Result<void> Simulation::advance(TimeNs duration) {
-  return wait([&](Answer<void> answer) {
+// With `until_idle`, at most so long: until no flow, work request or packet is left.
+Result<void> Simulation::advance(TimeNs duration, bool until_idle) {
+  Result<void> passed = wait([&](Answer<void> answer) {
     auto shared = std::make_shared<Answer<void>>(std::move(answer));
-    Task task = [this, duration, shared] {
-      instance_->engine().advance(duration,
-                                  [shared](Result<void> result) { (*shared)(std::move(result)); });
+    Task task = [this, duration, until_idle, shared] {
+      auto told = [shared](Result<void> result) { (*shared)(std::move(result)); };
+      if (!until_idle) return instance_->engine().advance(duration, std::move(told));
+      instance_->engine().advance_until_idle(duration, std::move(told));
     };
     if (!instance_->engine().post(task))
       (*shared)(Error{EAGAIN, "too many commands are waiting for the engine"});
   });
+  const bool timed_out = until_idle && !passed && passed.error().code == ETIMEDOUT;
+  return timed_out ? Result<void>() : passed;
 }
 
 // Runs `work` on the core, and waits for it.
@@ -344,19 +361,33 @@ std::optional<Failure> Simulation::cut_off(TimeNs now, uint64_t ended) {
   return Failure{1, of + still_run};
 }
 
+void Simulation::note_not_due(size_t next) {
+  const std::string name = config_.name.substr(config_.name.rfind('/') + 1);
+  for (; next < stores_.size(); ++next) {
+    const Store& store = stores_[next];
+    if (!store.of_at) continue;
+    result_.not_due.push_back(fmt::format("{}:{}: {} has not come due: the run ended at {}", name,
+                                          store.line, format_duration(store.at),
+                                          format_duration(result_.end)));
+  }
+}
+
+void Simulation::take_sample(TimeNs now) {
+  result_.samples.push_back(
+      sampler_.take(now, [this](const std::string& path) { return text_of(path); }));
+}
+
 // The engine stands still between two steps: stores come at one place in the run, and the values of
 // a sample belong to one moment.
 std::optional<Failure> Simulation::run_steps() {
   const Scenario& scenario = config_.scenario;
   const TimeNs step = longest_step(instance_->fabric().devices().size());
   size_t next_store = 0;
+  bool rests = false;  // nothing is left, and yet the run is not over
   for (TimeNs now = 0;;) {
     result_.end = now;
     if (std::optional<Failure> failure = store_due(now, next_store)) return failure;
-    if (sampler_.due(now) == now) {
-      result_.samples.push_back(
-          sampler_.take(now, [this](const std::string& path) { return text_of(path); }));
-    }
+    if (sampler_.due(now) == now) take_sample(now);
     if (view_ && sampler_.next_interval(now) == now) view_->look(now);
     note_ended(now);
     uint64_t ended = flows_known() - to_come_.size() - running_.size() - loads_->running();
@@ -367,6 +398,8 @@ std::optional<Failure> Simulation::run_steps() {
     const bool idle = ended == flows_known() && loads_->over();
     bool over = scenario.until ? now >= *scenario.until : idle;
     if (over && error_.empty()) {
+      if (sampler_.due(now) != kNever && sampler_.due(now) != now) take_sample(now);
+      note_not_due(next_store);
       result_.end_kind = scenario.until ? RunEnd::kUntil : RunEnd::kFlowsDone;
       return std::nullopt;
     }
@@ -375,22 +408,25 @@ std::optional<Failure> Simulation::run_steps() {
     TimeNs to = std::min(end, now + (idle ? kIdleSteps * step : step));
     if (next_store < stores_.size()) to = std::min(to, stores_[next_store].at);
     to = std::min(to, sampler_.due(now + 1));
-    if (Result<void> passed = pass(now, to); !passed) return Failure{1, passed.error().reason};
-    now = to;
+    const bool ends = !scenario.until && to_come_.empty() && !idle && !rests;
+    Result<TimeNs> passed = pass(now, to, ends);
+    if (!passed) return Failure{1, passed.error().reason};
+    now = *passed;
+    rests = now < to;
   }
 }
 
-// Lets time pass. Looks for the recording come between: steps, and so the end of the run, are those
-// of a run without them.
-Result<void> Simulation::pass(TimeNs from, TimeNs to) {
-  while (view_) {
-    const TimeNs next = sampler_.next_interval(from + 1);
-    if (next >= to) break;
-    if (Result<void> passed = advance(next - from); !passed) return passed;
-    view_->look(next);
-    from = next;
+// Lets time pass, with `until_idle` only while there is work, and returns the time. Looks for the
+// recording come between, and change nothing.
+Result<TimeNs> Simulation::pass(TimeNs from, TimeNs to, bool until_idle) {
+  for (TimeNs now = from; now < to;) {
+    const TimeNs next = view_ ? std::min(to, sampler_.next_interval(now + 1)) : to;
+    if (Result<void> passed = advance(next - now, until_idle); !passed) return passed.error();
+    now = instance_->engine().now();
+    if (now < next) return now;
+    if (next < to) view_->look(next);
   }
-  return advance(to - from);
+  return to;
 }
 
 // A recording that cannot be written leaves the run as it is.
@@ -455,7 +491,7 @@ void Simulation::collect() {
   }
   instance_->stop_engine();
   const TimeNs now = instance_->fabric().scheduler().now();
-  result_.fabric = FabricTotals::of(instance_->fabric(), instance_->topology(), now);
+  result_.fabric = FabricTotals::of(instance_->fabric(), instance_->topology(), *capacities_, now);
   if (options_.queues) result_.queues = AllQueues::of(instance_->fabric(), now);
   result_.events = instance_->engine().scheduler().events_run();
   result_.trace_hash = instance_->fabric().trace_hash();

@@ -19,6 +19,7 @@
 #include "tools/rocefs/sim/flow_result.h"
 #include "tools/rocefs/sim/flow_statistics.h"
 #include "tools/rocefs/sim/ideal.h"
+#include "tools/rocefs/sim/link_capacities.h"
 #include "tools/rocefs/sim/load_run.h"
 #include "tools/rocefs/sim/queue_totals.h"
 #include "tools/rocefs/sim/sampler.h"
@@ -42,6 +43,7 @@ struct RunResult {
   FlowStatistics statistics;      // of all flows, loads' too
   LoadTotals loads;
   std::vector<FaultResult> faults;
+  std::vector<std::string> not_due;  // lines of [at] that the run has ended before: FILE:LINE: WHY
   std::vector<Sample> samples;
   TimeNs end = 0;
   FabricTotals fabric;
@@ -106,6 +108,7 @@ class Simulation final : private FlowSink {
     TimeNs at;
     std::string path, value;
     int line;
+    bool of_at = false;  // a line of [at]
   };
 
   explicit Simulation(const Config& config) : config_(config), sampler_(config.scenario.interval) {}
@@ -121,14 +124,17 @@ class Simulation final : private FlowSink {
   template <class Add>
   std::optional<Failure> add_all(const std::vector<Scenario::Line>& lines, Add add);
 
+  std::shared_ptr<File> writable(const std::string& path);  // null: there is none
   Result<void> store(const std::string& path, const std::string& value);
-  Result<void> advance(TimeNs duration);
+  Result<void> advance(TimeNs duration, bool until_idle = false);
   Result<void> wait(const std::function<void(Answer<void>)>& begin);
   void on_core(UniqueFunction<void()> work);
   std::optional<Failure> run_steps();
   std::optional<Failure> cut_off(TimeNs now, uint64_t ended);
+  void take_sample(TimeNs now);
+  void note_not_due(size_t next);
   void begin_view();
-  Result<void> pass(TimeNs from, TimeNs to);
+  Result<TimeNs> pass(TimeNs from, TimeNs to, bool until_idle);
   void keep_failure(const Result<void>& result);
   std::optional<Failure> store_due(TimeNs now, size_t& next);
   void note_ended(TimeNs now);
@@ -141,6 +147,7 @@ class Simulation final : private FlowSink {
   const Config& config_;
   QueueTimes queue_times_;  // if queues are measured
   std::unique_ptr<Instance> instance_;
+  std::optional<LinkCapacities> capacities_;
   std::optional<IdealTimes> ideal_;
   std::optional<LoadRun> loads_;
   std::vector<Store> stores_;  // by time
