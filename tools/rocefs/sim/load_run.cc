@@ -62,6 +62,11 @@ std::optional<LoadRun::Refusal> LoadRun::make(const Scenario::Variant* variant, 
       return Refusal{line_of(section, variant, key),
                      fmt::format("[load {}]: {}", spec.name, made.error().reason)};
     }
+    if (config_.scenario.until && made->start >= *config_.scenario.until) {
+      return Refusal{line_of(section, variant, "start"),
+                     fmt::format("[load {}]: start={} is not before until=", spec.name,
+                                 format_duration(made->start))};
+    }
     for (const std::string& host : made->hosts) {
       const Port& port = *fabric_.port(host);
       if (Result<void> fits = check_flow_ports(spec.flow, port, port); !fits) {
