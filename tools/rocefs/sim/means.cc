@@ -121,6 +121,25 @@ std::string figure_table(const std::vector<VariantMeans>& all, const char* what,
   return aligned(rows, 2);
 }
 
+// Completion time of the rounds of each load that is a collective.
+std::string rounds_table(const std::vector<VariantMeans>& all) {
+  constexpr std::string_view kBegin = "rounds.", kEnd = ".mean_ns";
+  std::vector<TableRow> rows{{"variant", "load", "runs", "rounds", "time mean", "min", "max"}};
+  for (const VariantMeans& means : all) {
+    for (const auto& [key, mean] : means.totals) {
+      if (!key.starts_with(kBegin) || !key.ends_with(kEnd)) continue;
+      const std::string of = key.substr(0, key.size() - kEnd.size());
+      auto time_of = [&](const char* what) {
+        return with_interval(means.totals.at(of + what), rounded_time);
+      };
+      rows.push_back({means.variant.empty() ? "-" : means.variant, of.substr(kBegin.size()),
+                      fmt::format("{}", mean.count), counted(means.totals.at(of + ".rounds").value),
+                      time_of(".mean_ns"), time_of(".min_ns"), time_of(".max_ns")});
+    }
+  }
+  return rows.size() > 1 ? aligned(rows, 2) : std::string();
+}
+
 std::string totals_table(const std::vector<VariantMeans>& all) {
   std::vector<TableRow> rows{{"variant", "runs"}};
   for (const TotalColumn& column : kTotalColumns) rows[0].push_back(column.heading);
@@ -211,7 +230,7 @@ std::string means_table(const std::vector<VariantMeans>& means) {
   return figure_table(means, "FCT", &SizeMeans::fct_ns, rounded_time) +
          figure_table(means, "slowdown", &SizeMeans::slowdown,
                       [](double value) { return fmt::format("{:.2f}", value); }) +
-         totals_table(means);
+         rounds_table(means) + totals_table(means);
 }
 
 }  // namespace rocefs

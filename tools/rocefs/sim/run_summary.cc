@@ -54,6 +54,19 @@ SummaryJson queues_json(const AllQueues& all) {
   return json;
 }
 
+// Rounds of the loads that are collectives, by load.
+SummaryJson rounds_json(const LoadTotals& loads) {
+  SummaryJson json = SummaryJson::object();
+  for (const LoadRounds& one : loads.rounds) {
+    const auto mean = static_cast<double>(one.total) / static_cast<double>(one.rounds);
+    json[one.load] = {{"rounds", one.rounds},
+                      {"mean_ns", six_digits(mean)},
+                      {"min_ns", one.shortest},
+                      {"max_ns", one.longest}};
+  }
+  return json;
+}
+
 SummaryJson rest_of(const RunResult& run) {
   SummaryJson rest = SummaryJson::object();
   const FlowStatistics::Totals& flows = run.statistics.totals();
@@ -78,6 +91,7 @@ SummaryJson rest_of(const RunResult& run) {
     utilization = std::max(utilization, link.utilization());
   }
   rest["highest_link_utilization"] = six_digits(utilization);
+  if (!run.loads.rounds.empty()) rest["rounds"] = rounds_json(run.loads);
   rest["drops"] = SummaryJson::object();
   for (const auto& [reason, count] : fabric.drops) rest["drops"][std::string(reason)] = count;
   rest["lacked_room"] = SummaryJson::object();
