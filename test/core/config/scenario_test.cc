@@ -27,7 +27,7 @@ std::string refusal(const std::string& text) {
 
 TEST_CASE("scenario: a file can set every value of a run") {
   Scenario scenario = scenario_of(
-      "[sim]\ntitle = A title: with a colon\nuntil=5ms\ncapture=yes\n"
+      "[sim]\ntitle = A title: with a colon\nuntil=5ms\n\ncapture=yes\n"
       "[flows]\nf = write a b size=1M start=5us\n"
       "[at]\n1ms = x/y=1 z=2\n1ms = w=3\n"
       "[inject]\nd = drop a-s psn=5\n"
