@@ -18,9 +18,11 @@ using netlink::Bytes;
 using netlink::each_attribute;
 using netlink::take;
 
+// A bridge speaks of its ports, too, in messages of its own: a port that leaves it is no interface
+// that goes.
 void read_link(Bytes body, bool gone, RouteListener& listener) {
   ifinfomsg link;
-  if (!take(body, link)) return;
+  if (!take(body, link) || link.ifi_family == AF_BRIDGE) return;
   if (gone) return listener.link_gone(link.ifi_index);
   std::string_view name;
   uint32_t mtu = 0;

@@ -64,8 +64,9 @@ Bytes message(uint16_t type, const Body& body, const std::vector<Attribute>& att
   return bytes;
 }
 
-Bytes link(uint16_t type, unsigned flags) {
+Bytes link(uint16_t type, unsigned flags, uint8_t family = AF_UNSPEC) {
   ifinfomsg body{};
+  body.ifi_family = family;
   body.ifi_index = 4;
   body.ifi_flags = flags;
   return message(type, body, {{IFLA_IFNAME, {'e', 't', 'h', '0', 0}}, {IFLA_MTU, {0xdc, 5, 0, 0}}});
@@ -97,6 +98,11 @@ TEST_CASE("route messages: links and addresses that come, change and go") {
   CHECK(told(address(RTM_DELADDR, AF_INET, {10, 1, 2, 3})) == "4 lost 10.1.2.3; ");
   CHECK(told(address(RTM_NEWADDR, AF_INET6, kV6)) == "4 has fd00::7; ");
   CHECK(told(message(NLMSG_DONE, int32_t{0}, {})) == "end; ");
+}
+
+TEST_CASE("route messages: a bridge's messages about its ports are not the interfaces'") {
+  CHECK(told(link(RTM_NEWLINK, IFF_UP, AF_BRIDGE)).empty());
+  CHECK(told(link(RTM_DELLINK, IFF_UP, AF_BRIDGE)).empty());
 }
 
 TEST_CASE("route messages: an address counts once no duplicate of it was found") {
