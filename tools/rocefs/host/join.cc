@@ -1,5 +1,6 @@
 #include "tools/rocefs/host/join.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -13,6 +14,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/fd.h"
 
 namespace rocefs {
 namespace {
@@ -50,6 +55,50 @@ Result<void> keep_capabilities() {
   return {};
 }
 
+using Text = std::unique_ptr<char, decltype(&std::free)>;
+
+// The caller's working directory, which setns(2) into a mount namespace loses.
+class WorkingDirectory {
+ public:
+  static Result<WorkingDirectory> of_caller() {
+    WorkingDirectory here;
+    if (Text path(::getcwd(nullptr, 0), std::free); path) here.path_ = path.get();
+    here.directory_ = Fd(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!here.directory_) return here.refusal();
+    return here;
+  }
+
+  // Goes by the path where that leads to the same directory, or to what a host has of its own in
+  // its place; else by the descriptor: to a directory that has no path on the host.
+  Result<void> go_back() const {
+    bool found = !path_.empty() && ::chdir(path_.c_str()) == 0;
+    if (found && (has_own() || is_here())) return {};
+    if (::fchdir(directory_.get()) != 0) return refusal();
+    return {};
+  }
+
+ private:
+  Error refusal() const {
+    return failure(("working directory " + (path_.empty() ? "(deleted)" : path_)).c_str());
+  }
+  bool has_own() const {
+    for (std::string_view place : {"/sys", "/dev"}) {
+      bool below =
+          path_.starts_with(place) && (path_.size() == place.size() || path_[place.size()] == '/');
+      if (below) return true;
+    }
+    return false;
+  }
+  bool is_here() const {
+    struct stat now, wanted;
+    return ::stat(".", &now) == 0 && ::fstat(directory_.get(), &wanted) == 0 &&
+           now.st_ino == wanted.st_ino && now.st_dev == wanted.st_dev;
+  }
+
+  std::string path_;  // empty: it has none
+  Fd directory_;
+};
+
 }  // namespace
 
 Result<void> join_user(int space) {
@@ -68,7 +117,8 @@ Result<void> join_user(int space) {
 }
 
 Result<void> join_host(const HostNamespaces& namespaces) {
-  std::unique_ptr<char, decltype(&std::free)> here(::getcwd(nullptr, 0), std::free);
+  Result<WorkingDirectory> here = WorkingDirectory::of_caller();
+  if (!here) return here.error();
   if (const Fd& user = namespaces[ROCEFS_HOST_USER]) {
     if (Result<void> joined = join_user(user.get()); !joined) return joined;
   }
@@ -81,7 +131,7 @@ Result<void> join_host(const HostNamespaces& namespaces) {
   for (auto [number, kind] : kOthers) {
     if (::setns(namespaces[number].get(), kind) != 0) return failure("a namespace of the host");
   }
-  if (here) (void)!::chdir(here.get());
+  if (Result<void> back = here->go_back(); !back) return back;
   if (::geteuid() == 0) return {};
   return keep_capabilities();
 }
