@@ -17,7 +17,8 @@ class UplinkedPort {
   // Whether the machine's network works for the port. Without carrier the port's link is down. Core
   // thread, or before the engine starts.
   virtual void set_carrier(bool carrier) = 0;
-  virtual bool carrier() const = 0;  // any thread
+  // Any thread. False also where something else than the uplink takes the carrier away.
+  virtual bool carrier() const = 0;
   // Control thread, after either has changed.
   virtual void network_changed() = 0;
 

@@ -12,6 +12,8 @@
 #include "rdma/host/link_text.h"
 #include "rdma/host/processes_file.h"
 #include "rdma/nic/device.h"
+#include "rdma/nic/port_ids.h"
+#include "rdma/wire/ip_text.h"
 
 namespace rocefs {
 namespace {
@@ -45,7 +47,7 @@ Hosts::Hosts(Engine& engine, PollLoop& loop, Fabric& fabric, Tree& tree,
     Host& host = find_or_add(wanted.empty() ? device->name() : wanted);
     host.devices.push_back(device.get());
     for (size_t number = 1; number <= device->port_count(); ++number) {
-      host.interfaces.push_back({&device->port(number), nullptr, nullptr});
+      host.interfaces.emplace_back().port = &device->port(number);
     }
   }
   add_files(tree, directory);
@@ -167,6 +169,7 @@ void Hosts::plug_in(Host& host, size_t number) {
 
 void Hosts::unplug(HostInterface& interface) {
   interface.tap.reset();
+  interface.left_out.clear();
   if (TapChannel* channel = std::exchange(interface.channel, nullptr)) {
     core_of(*interface.port).run([channel] { channel->end(); });
   }
@@ -291,8 +294,9 @@ bool Hosts::restore(Host& host, std::map<std::string, Fd>& kept, const Closer& c
 
 namespace {
 
-// Makes the port's GIDs those of the interface's addresses. GID 0 is the MAC's own and stays.
-void set_gids(Fabric& fabric, Port& port, const std::set<Ip>& addresses) {
+// Makes the port's GIDs those of the interface's addresses, and returns addresses that the table
+// has no room for. GID 0 is the MAC's own and stays.
+std::set<Ip> set_gids(Fabric& fabric, Port& port, const std::set<Ip>& addresses) {
   Device& device = device_of(port);
   for (const Ip& gid : GidTable::Entries(port.gids().entries())) {
     if (gid != Ip{} && !addresses.count(gid)) device.remove_gid(port.number(), gid);
@@ -300,29 +304,58 @@ void set_gids(Fabric& fabric, Port& port, const std::set<Ip>& addresses) {
   for (const Ip& address : addresses) {
     if (device.add_gid(port.number(), address)) fabric.add_address(port, address);
   }
+  std::set<Ip> left_out;
+  for (const Ip& address : addresses) {
+    if (!port.gids().has(address)) left_out.insert(address);
+  }
+  return left_out;
+}
+
+// An interface too small for RoCE leaves the port with the least MTU.
+uint32_t port_mtu(uint32_t interface_mtu, const Port& port) {
+  constexpr uint32_t kMinMtu = 256;
+  return std::clamp(path_mtu_of(interface_mtu), kMinMtu, port.largest_mtu());
 }
 
 }  // namespace
 
 // An interface that is down, or has gone, leaves the port without carrier and keeps its addresses.
-void Hosts::interface_changed(const Host& host, const std::string& name,
-                              const RouteWatch::State* state) {
+void Hosts::interface_changed(Host& host, const std::string& name, const RouteWatch::State* state) {
   auto it = std::find_if(host.interfaces.begin(), host.interfaces.end(),
                          [&](const auto& one) { return one.port->spec().netdev == name; });
   if (it == host.interfaces.end()) return;
-  Port* port = it->port;
+  auto number = static_cast<size_t>(it - host.interfaces.begin());
   RouteWatch::State now = state ? *state : RouteWatch::State{};
-  uint32_t mtu = std::min(path_mtu_of(now.mtu), port->largest_mtu());
-  engine_.post_retrying([this, port, now, mtu] {
-    if (port->carrier() != now.up) port->set_carrier(now.up);
-    if (mtu > 0) port->set_mtu(mtu);
-    if (now.up) set_gids(fabric_, *port, now.addresses);
+  engine_.post_retrying([this, &host, number, port = it->port, now] {
+    port->set_host_carrier(now.up);
+    if (now.mtu > 0) port->set_host_mtu(port_mtu(now.mtu, *port));
+    std::set<Ip> left_out;
+    if (now.up) left_out = set_gids(fabric_, *port, now.addresses);
     Port::Shown shown{port->gids().entries(), now.mtu};
-    engine_.tell_control([port, shown] {
+    engine_.tell_control([this, &host, number, port, shown, up = now.up, left_out] {
       port->show(shown);
       port->network_changed();
+      if (up) say_left_out(host.interfaces[number], left_out);
     });
   });
+}
+
+// Says once of each address that it is no GID.
+void Hosts::say_left_out(HostInterface& interface, const std::set<Ip>& addresses) {
+  for (const Ip& address : addresses) {
+    if (interface.left_out.count(address)) continue;
+    say_limited(fmt::format("{}: {} is no GID: its table has {} entries", interface.port->name(),
+                            ip_text(address), GidTable::kSize));
+  }
+  interface.left_out = addresses;
+}
+
+void Hosts::say_limited(const std::string& line) {
+  auto say = [this](const std::string& text) {
+    log_(LogLevel::kWarning, text);
+    return true;
+  };
+  if (said_.admit(monotonic_ns(), say)) say(line);
 }
 
 std::vector<InterfaceLine> Hosts::lines_of(const Host& host) const {
@@ -338,7 +371,7 @@ void Hosts::change_network(std::function<Result<void>()> change) {
     Result<void> done = change();
     if (done) return;
     engine_.tell_control([this, why = done.error().reason] {
-      log_("an interface does not follow its device's driver: " + why);
+      log_(LogLevel::kErr, "an interface does not follow its device's driver: " + why);
     });
   });
 }

@@ -14,9 +14,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/log_limit.h"
 #include "core/loop/engine.h"
 #include "core/loop/worker.h"
 #include "core/process/closer.h"
+#include "core/tree/dmesg.h"
 #include "core/tree/tree.h"
 #include "rdma/host/interface_parking.h"
 #include "rdma/host/route_watch.h"
@@ -32,6 +34,7 @@ struct HostInterface {
   Port* port = nullptr;
   std::shared_ptr<Tap> tap;       // null: not plugged
   TapChannel* channel = nullptr;  // the engine's; core thread
+  std::set<Ip> left_out;          // its addresses that are no GIDs: the table is full
 };
 
 struct Host {
@@ -52,7 +55,7 @@ class Hosts final : public DeviceExtension {
   // Keeps a copy of a descriptor beyond this process, by name; -1: forgets it.
   using Keep = std::function<void(const std::string& name, int descriptor)>;
 
-  using Log = std::function<void(const std::string& line)>;
+  using Log = std::function<void(LogLevel level, const std::string& line)>;
 
   // `directory`: kernel/debug/rocefs/hosts. References outlive the hosts.
   Hosts(Engine& engine, PollLoop& loop, Fabric& fabric, Tree& tree, const std::string& directory,
@@ -104,7 +107,9 @@ class Hosts final : public DeviceExtension {
   std::vector<InterfaceLine> lines_of(const Host& host) const;
   void keep_all(const Host& host, bool wanted) const;
   bool restore(Host& host, std::map<std::string, Fd>& kept, const Closer& closer);
-  void interface_changed(const Host& host, const std::string& name, const RouteWatch::State* state);
+  void interface_changed(Host& host, const std::string& name, const RouteWatch::State* state);
+  void say_left_out(HostInterface& interface, const std::set<Ip>& addresses);
+  void say_limited(const std::string& line);
 
   Engine& engine_;
   PollLoop& loop_;
@@ -112,6 +117,7 @@ class Hosts final : public DeviceExtension {
   Fabric& fabric_;
   Worker worker_;
   const Log log_;
+  LogLimit said_;  // of say_limited()
   std::vector<std::unique_ptr<Host>> hosts_;
   std::map<std::string, Host*, std::less<>> by_name_;
   std::set<const Device*> unbound_;

@@ -38,6 +38,8 @@ bool takes(QpType type, const wire::OpcodeInfo& info) {
 
 Port::Port(PortHost& host, const PortSpec& spec, uint8_t number)
     : PortBase(host, spec, number),
+      uplink_{spec.mtu},
+      of_host_{spec.mtu},
       mtu_(spec.mtu),
       shown_{gids_.entries(), 0},
       cnps_(*this),
@@ -78,8 +80,10 @@ void Port::plug(NetInterface* interface) {
   if (interface_->waiting()) kick();
 }
 
-void Port::set_carrier(bool carrier) {
-  carrier_.store(carrier, std::memory_order_relaxed);
+void Port::combine_sides() {
+  mtu_.store(std::min(uplink_.mtu, of_host_.mtu), std::memory_order_relaxed);
+  bool carrier = uplink_.carrier && of_host_.carrier;
+  if (carrier_.exchange(carrier, std::memory_order_relaxed) == carrier) return;
   for (Link* link : {egress_, ingress_}) link->set_carrier(carrier);
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "core/config/topology.h"
 #include "core/loop/scheduler.h"
@@ -34,12 +35,12 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   // Attaches the two directions of the cable: the port is source of `egress` and sink of `ingress`.
   void attach(Link& egress, Link& ingress);
   std::string name() const override;
-  // Octets of payload: at most the spec's, and at most what the machine's network carries for the
-  // port.
+  // Octets of payload: at most the spec's, and at most what the machine's network and the host's
+  // interface carry for the port.
   uint32_t mtu() const override { return mtu_.load(std::memory_order_relaxed); }  // any thread
   uint32_t largest_mtu() const override { return spec_.mtu; }
   // Queue pairs with a longer path MTU keep it.
-  void set_mtu(uint32_t mtu) override { mtu_.store(mtu, std::memory_order_relaxed); }
+  void set_mtu(uint32_t mtu) override { set_side(uplink_.mtu, mtu); }
   // LIDs of the port and of the subnet manager; 0 without a subnet. Any thread. Set before the
   // engine starts; the manager's changes when a subnet manager takes the subnet over: core thread.
   struct Lids {
@@ -52,7 +53,10 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   void set_manager_lid(uint16_t lid) { manager_lid_.store(lid, std::memory_order_relaxed); }
   Lids lids() const { return {lid_, manager_lid_.load(std::memory_order_relaxed)}; }
   bool link_up() const { return link_up_; }
-  void set_carrier(bool carrier) override;
+  void set_carrier(bool carrier) override { set_side(uplink_.carrier, carrier); }
+  // The same for the interface of a host. The port has carrier if both sides say so.
+  void set_host_mtu(uint32_t mtu) { set_side(of_host_.mtu, mtu); }
+  void set_host_carrier(bool carrier) { set_side(of_host_.carrier, carrier); }
   bool carrier() const override { return carrier_.load(std::memory_order_relaxed); }
   // Control thread: `listener` runs after each change, when carrier() and mtu() show it.
   void on_network(std::function<void()> listener) { on_network_ = std::move(listener); }
@@ -122,6 +126,17 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
     std::array<uint64_t, kPriorities> sent{};  // octets in the turn of the first queue pair
   };
 
+  // A side that limits the port: its uplink, or the interface of a host.
+  struct Side {
+    uint32_t mtu;
+    bool carrier = true;
+  };
+  template <class T>
+  void set_side(T& part, T value) {
+    if (std::exchange(part, value) != value) combine_sides();
+  }
+
+  void combine_sides();
   uint8_t waiting_frames() const { return interface_ ? interface_->waiting() : 0; }
   PacketPtr next_frame(uint8_t open);
   void receive_frame(PacketPtr&& frame, TimeNs now);
@@ -140,8 +155,9 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   uint16_t lid_ = 0;
   std::atomic<uint16_t> manager_lid_{0};
   bool link_up_ = false;
-  std::atomic<bool> carrier_{true};
-  std::atomic<uint32_t> mtu_;
+  Side uplink_, of_host_;
+  std::atomic<bool> carrier_{true};  // of both sides
+  std::atomic<uint32_t> mtu_;        // the lesser one
   std::function<void()> on_network_;
   Shown shown_;
   CnpQueue cnps_;

@@ -191,8 +191,9 @@ void UplinkAddresses::report(std::vector<std::string> lines) {
     std::string changed;
     for (auto [port, carrier, mtu] : ports) {
       port->set_mtu(mtu);
-      if (port->carrier() == carrier) continue;
+      bool before = port->carrier();
       port->set_carrier(carrier);
+      if (port->carrier() == before) continue;
       changed += fmt::format("; {} is {}", port->name(), carrier ? "up" : "down");
     }
     parts_.engine.tell_control([this, ports, lines, changed] {

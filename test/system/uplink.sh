@@ -204,6 +204,36 @@ await told_mtu
 too_long() { [ "$(counter "$mnt" tx_too_long)" -gt 0 ]; }
 await too_long
 
+test_case "a running host takes neither MTU nor carrier from the uplink, and lowers both"
+if [ -e /dev/net/tun ] && [[ $ROCEFS_BUILD != */tsan ]] && "$ROCEFS" host -m "$mnt" mb_0 true 2>"$dir/why"; then
+  inner=$(ls "$ib/mb_0/device/net")
+  on_host() { timeout -k 5 60 "$ROCEFS" host -m "$mnt" mb_0 -- ip link set "$inner" "$@"; }
+  has_mtu() { [ "$(carries)" = "$1" ]; }
+  shown_mtu() { [ "$(cat "$mnt/class/net/$inner/mtu")" = "$1" ]; }
+  await shown_mtu 4192  # the host's interface is known now
+  expect 1024 "$(carries)" "MTU by the uplink, with a larger one of the host"
+  on_host mtu 700
+  await has_mtu 512
+  on_host mtu 4192
+  await has_mtu 1024
+  ip link set near mtu 4200
+  await has_mtu 4096
+  ip link set near down
+  await link "1: DOWN 3: Disabled"
+  on_host mtu 1500
+  await shown_mtu 1500
+  link "1: DOWN 3: Disabled" || fail "the host has given the port carrier: $(cat "$ports/state")"
+  on_host down
+  ip link set near up
+  await told "10.9.0.1: can be used again"
+  link "1: DOWN 3: Disabled" || fail "the uplink has given the port carrier: $(cat "$ports/state")"
+  on_host up
+  await link "4: ACTIVE 5: LinkUp"
+  on_host mtu 4192
+  ip link set near mtu 1500
+  await has_mtu 1024
+fi
+
 test_case "IPv6 works on a link with RoCE's MTU 1024"
 # IPv6 on a link with RoCE's MTU 1024, configured by a file, without a switch.
 for where in "$mnt" "$far"; do fusermount3 -u "$where" 2>/dev/null || umount "$where"; done

@@ -101,6 +101,33 @@ TEST_CASE("uplink addresses: a port's MTU follows its interface, up to its own l
   CHECK(near.says("uplink: lo has MTU 200: mb_0 has 256"));
 }
 
+TEST_CASE(
+    "uplink addresses: a port has the lesser MTU, and carrier if its host's interface has, too") {
+  Wire wire;
+  Port& port = wire.near.device().port();
+  wire.near.on_core([&] {
+    port.set_host_mtu(1024);
+    port.set_mtu(4096);
+    CHECK(port.mtu() == 1024);
+    port.set_mtu(512);
+    CHECK(port.mtu() == 512);
+    port.set_mtu(4096);
+    port.set_host_mtu(2048);
+    CHECK(port.mtu() == 2048);
+    port.set_carrier(false);
+    port.set_host_carrier(false);
+    port.set_host_carrier(true);
+    CHECK(!port.carrier());
+    CHECK(!port.link_up());
+    port.set_host_carrier(false);
+    port.set_carrier(true);
+    CHECK(!port.carrier());
+    port.set_host_carrier(true);
+    CHECK(port.carrier());
+    CHECK(port.link_up());
+  });
+}
+
 TEST_CASE("uplink addresses: an address under duplicate detection is waited for") {
   ON_EACH_LOOP();
   OwnNetwork network({"fd00:77::2"});

@@ -122,8 +122,9 @@ void Instance::add_files(std::function<void()> drop_clients) {
   add_pcc();
   add_mads(debug, knobs);
   add_connections();
-  hosts_ = std::make_unique<Hosts>(*engine_, loop_, *fabric_, *tree_, debug + "/hosts",
-                                   [this](const std::string& line) { log(LogLevel::kErr, line); });
+  hosts_ = std::make_unique<Hosts>(
+      *engine_, loop_, *fabric_, *tree_, debug + "/hosts",
+      [this](LogLevel level, const std::string& line) { log(level, line); });
   if (engine_->mode() == ClockMode::kReal) connections_->search_neighbours(loop_, *hosts_);
   driver_ = std::make_unique<PciDriver>(
       *tree_, *fabric_, *engine_, knobs,
