@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/base/passed_descriptors.h"
 #include "core/process/stranger_socket.h"
@@ -25,6 +26,8 @@ struct HostServer::Program {
   Credentials who;
   Host* waits_for = nullptr;  // the host that it enters
   std::vector<Host*> began;   // hosts that it makes and has not started
+  Host* attaches = nullptr;   // as the maker of this host alone
+  bool makes_rest = false;    // though its host runs: another maker was interrupted
   bool answering = false;
 };
 
@@ -81,8 +84,11 @@ void HostServer::handle(const ProgramPtr& program, const rocefs_host_request& re
   if (!host && !made) {
     return answer(program, errorf(ENOENT, "there is no host {}", request.host));
   }
-  if (request.op == ROCEFS_HOST_ENTER) return enter(program, *host);
-  if (request.op == ROCEFS_HOST_ATTACH) return attach(program, *host);
+  if (request.op == ROCEFS_HOST_ENTER) {
+    program->makes_rest = request.number != ROCEFS_HOST_AS_IT_IS;
+    return enter(program, *host);
+  }
+  if (request.op == ROCEFS_HOST_ATTACH) return attach(program, *host, attached);
   if (request.op == ROCEFS_HOST_DETACH) return detach(program, *host);
   if (maker_.lock() != program)
     return answer(program, Error{EPERM, "another program makes the hosts"});
@@ -94,10 +100,11 @@ void HostServer::enter(const ProgramPtr& program, Host& host) {
   serve_waiting();
 }
 
-void HostServer::attach(const ProgramPtr& program, Host& host) {
+void HostServer::attach(const ProgramPtr& program, Host& host, const StrangerFd& network) {
   if (!maker_.expired()) return answer(program, Error{EBUSY, "hosts are being made now"});
-  hosts_.stop(host);
-  host.attached = true;
+  Result<void> alone = network ? hosts_.check_network(host, network) : Result<void>();
+  if (!alone) return answer(program, alone);
+  program->attaches = &host;
   maker_ = program;
   program->began.push_back(&host);
   answer(program, {}, ROCEFS_HOST_MAKE);
@@ -113,12 +120,15 @@ void HostServer::detach(const ProgramPtr& program, Host& host) {
 }
 
 // Answers the programs whose host runs, and makes the first other one the maker if there is none.
+// A program whose host runs makes the rest if the maker before it was interrupted.
 void HostServer::serve_waiting() {
   const std::list<ProgramPtr> programs = programs_;
   for (const ProgramPtr& program : programs) {
     Host* host = program->waits_for;
     if (!host) continue;
-    if (host->running) {
+    bool makes_rest =
+        program->makes_rest && !all_tried_ && maker_.expired() && !hosts_.all_running();
+    if (host->running && !makes_rest) {
       program->waits_for = nullptr;
       answer_running(program, *host);
     } else if (maker_.expired()) {
@@ -131,7 +141,8 @@ void HostServer::serve_waiting() {
 
 void HostServer::build(const ProgramPtr& program, const rocefs_host_request& request, Host* host,
                        StrangerFd attached) {
-  if (host && host->running) return answer(program, errorf(EBUSY, "{} runs already", host->name));
+  if (host && host->running && host != program->attaches)
+    return answer(program, errorf(EBUSY, "{} runs already", host->name));
   auto& began = program->began;
   if (host && std::find(began.begin(), began.end(), host) == began.end()) began.push_back(host);
   switch (request.op) {
@@ -149,19 +160,29 @@ void HostServer::build(const ProgramPtr& program, const rocefs_host_request& req
     case ROCEFS_HOST_NAMESPACE:
       return answer(program, hosts_.set_namespace(*host, request.number, std::move(attached)));
     case ROCEFS_HOST_STARTED: {
-      Result<void> started = hosts_.start(*host);
+      Result<void> started = hosts_.start(*host, host == program->attaches);
       if (started) std::erase(began, host);
       answer(program, started);
       return serve_waiting();
     }
     case ROCEFS_HOST_MADE:
-      maker_.reset();
-      answer(program, {});
-      log_(fmt::format("hosts made by pid {} of user {}", program->who.pid, program->who.uid));
-      return serve_waiting();
+      return made(program);
     default:
       return answer(program, errorf(EINVAL, "there is no operation {}", request.op));
   }
+}
+
+void HostServer::made(const ProgramPtr& program) {
+  bool complete = program->began.empty();
+  for (Host* host : program->began) Hosts::forget(*host);
+  program->began.clear();
+  if (!std::exchange(program->attaches, nullptr)) all_tried_ = true;
+  maker_.reset();
+  answer(program, {});
+  if (complete) {
+    log_(fmt::format("hosts made by pid {} of user {}", program->who.pid, program->who.uid));
+  }
+  serve_waiting();
 }
 
 void HostServer::answer(const ProgramPtr& program, const Result<void>& result,
@@ -190,8 +211,9 @@ void HostServer::drop(const ProgramPtr& program) {
   loop_.unwatch(program->socket.get());
   program->socket.hang_up();
   program->socket.reset();
-  for (Host* host : program->began) hosts_.stop(*host);
+  for (Host* host : program->began) Hosts::forget(*host);
   bool was_maker = maker_.lock() == program;
+  if (was_maker && !program->attaches) all_tried_ = false;
   if (was_maker) maker_.reset();
   programs_.remove(program);
   if (was_maker) serve_waiting();

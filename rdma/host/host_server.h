@@ -38,11 +38,12 @@ class HostServer {
   void take(const ProgramPtr& program);
   void handle(const ProgramPtr& program, const rocefs_host_request& request, StrangerFd attached);
   void enter(const ProgramPtr& program, Host& host);
-  void attach(const ProgramPtr& program, Host& host);
+  void attach(const ProgramPtr& program, Host& host, const StrangerFd& network);
   void detach(const ProgramPtr& program, Host& host);
   void build(const ProgramPtr& program, const rocefs_host_request& request, Host* host,
              StrangerFd attached);
   void serve_waiting();
+  void made(const ProgramPtr& program);
   void answer(const ProgramPtr& program, const Result<void>& result,
               rocefs_host_state state = ROCEFS_HOST_DONE);
   void answer_running(const ProgramPtr& program, const Host& host);
@@ -55,6 +56,7 @@ class HostServer {
   const Log log_;
   std::list<ProgramPtr> programs_;  // in the order in which they came
   std::weak_ptr<Program> maker_;
+  bool all_tried_ = false;  // a maker has come to its end, with or without success
 };
 
 }  // namespace rocefs

@@ -129,23 +129,30 @@ bool Hosts::all_running() const {
   return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->running; });
 }
 
+HostParts& Hosts::parts_of(Host& host) {
+  if (!host.given) {
+    host.given = std::make_unique<HostParts>();
+    host.given->taps.resize(host.interfaces.size());
+  }
+  return *host.given;
+}
+
 void Hosts::plug(Host& host, size_t number, StrangerFd fd, Answer<void> answer) {
   if (number >= host.interfaces.size()) {
     return answer(errorf(EINVAL, "{} has no interface {}", host.name, number));
   }
-  HostInterface& interface = host.interfaces[number];
-  const std::string& name = interface.port->spec().netdev;
-  if (interface.tap)
-    return answer(errorf(EBUSY, "{} of {} is plugged in already", name, host.name));
+  std::shared_ptr<Tap>& given = parts_of(host).taps[number];
+  const std::string& name = host.interfaces[number].port->spec().netdev;
+  if (given) return answer(errorf(EBUSY, "{} of {} is plugged in already", name, host.name));
   Result<std::shared_ptr<Tap>> tap = Tap::of(std::move(fd), worker_);
   if (!tap) return answer(tap.error());
-  interface.tap = *tap;
-  auto done = [this, &host, number, kept = std::move(answer)](Result<void> prepared) mutable {
-    engine_.tell_control([this, &host, number, prepared, kept = std::move(kept)]() mutable {
-      HostInterface& ready = host.interfaces[number];
-      if (!prepared) ready.tap.reset();
-      if (prepared && ready.tap) plug_in(host, number);
-      kept(prepared);
+  given = *tap;
+  auto done = [this, &host, number, tap = *tap,
+               kept = std::move(answer)](Result<void> good) mutable {
+    engine_.tell_control([&host, number, tap, good, kept = std::move(kept)]() mutable {
+      bool waits = host.given && host.given->taps[number] == tap;
+      if (!good && waits) host.given->taps[number].reset();
+      kept(good);
     });
   };
   (*tap)->prepare(name, std::move(done));
@@ -176,45 +183,74 @@ void Hosts::unplug(HostInterface& interface) {
 }
 
 Result<void> Hosts::watch(Host& host, StrangerFd route) {
-  if (host.watch) return errorf(EBUSY, "{} is watched already", host.name);
+  StrangerFd& given = parts_of(host).route;
+  if (given) return errorf(EBUSY, "{} is watched already", host.name);
   if (!route || !is_route_socket(route.get()))
     return Error{EINVAL, "a socket of rtnetlink is wanted"};
-  host.watch = std::make_unique<RouteWatch>(
-      loop_, std::move(route),
-      [this, &host](const std::string& name, const RouteWatch::State* state) {
-        interface_changed(host, name, state);
-      });
+  given = std::move(route);
   return {};
 }
 
 Result<void> Hosts::park(Host& host, size_t number, StrangerFd route) {
-  if (number >= host.parking_sockets.size()) return Error{EINVAL, "there are two such sockets"};
-  if (host.parking_sockets[number]) return errorf(EBUSY, "{} has this socket already", host.name);
+  auto& given = parts_of(host).parking_sockets;
+  if (number >= given.size()) return Error{EINVAL, "there are two such sockets"};
+  if (given[number]) return errorf(EBUSY, "{} has this socket already", host.name);
   if (!route || !is_route_socket(route.get()))
     return Error{EINVAL, "a socket of rtnetlink is wanted"};
-  host.parking_sockets[number] = std::move(route);
+  given[number] = std::move(route);
   return {};
 }
 
 Result<void> Hosts::set_namespace(Host& host, size_t number, StrangerFd fd) {
-  if (number >= host.namespaces.size()) return Error{EINVAL, "there is no such kind of namespace"};
-  if (host.namespaces[number]) return errorf(EBUSY, "{} has this namespace already", host.name);
+  auto& given = parts_of(host).namespaces;
+  if (number >= given.size()) return Error{EINVAL, "there is no such kind of namespace"};
+  if (given[number]) return errorf(EBUSY, "{} has this namespace already", host.name);
   if (!fd || !is_namespace(fd.get(), number)) return Error{EINVAL, "a namespace is wanted"};
-  host.namespaces[number] = std::move(fd);
+  given[number] = std::move(fd);
   return {};
 }
 
-Result<void> Hosts::start(Host& host) {
-  bool plugged = std::all_of(host.interfaces.begin(), host.interfaces.end(),
-                             [](const HostInterface& one) { return one.channel != nullptr; });
-  bool named = std::all_of(host.namespaces.begin(), host.namespaces.end(),
-                           [](const StrangerFd& fd) { return bool(fd); });
-  auto& [in_host, in_parking] = host.parking_sockets;
-  if (!plugged || !named || !host.watch || !in_host || !in_parking)
+Result<void> Hosts::check_network(const Host& host, const StrangerFd& network) const {
+  if (!network || !is_namespace(network.get(), ROCEFS_HOST_NET))
+    return Error{EINVAL, "a network namespace is wanted"};
+  return check_network(host, name_of(network.get()));
+}
+
+// The connection manager knows a program's host by its network namespace alone.
+Result<void> Hosts::check_network(const Host& host, const std::string& network) const {
+  for (const auto& other : hosts_) {
+    if (other.get() == &host || !other->running || other->network != network) continue;
+    return errorf(EBUSY, "host {} is in that network namespace", other->name);
+  }
+  return {};
+}
+
+Result<void> Hosts::start(Host& host, bool attached) {
+  const HostParts& given = parts_of(host);
+  auto all = [](const auto& parts) {
+    return std::all_of(parts.begin(), parts.end(), [](const auto& part) { return bool(part); });
+  };
+  if (!all(given.taps) || !all(given.namespaces) || !all(given.parking_sockets) || !given.route)
     return errorf(EINVAL, "a part of {} is missing", host.name);
-  host.running = true;
-  host.network = name_of(host.namespaces[ROCEFS_HOST_NET].get());
+  std::string network = name_of(given.namespaces[ROCEFS_HOST_NET].get());
+  if (Result<void> alone = check_network(host, network); !alone) return alone;
+  std::unique_ptr<HostParts> parts = std::move(host.given);
+  stop(host);
+  for (size_t number = 0; number < host.interfaces.size(); ++number) {
+    host.interfaces[number].tap = std::move(parts->taps[number]);
+    plug_in(host, number);
+  }
+  host.namespaces = std::move(parts->namespaces);
+  host.watch = std::make_unique<RouteWatch>(
+      loop_, std::move(parts->route),
+      [this, &host](const std::string& name, const RouteWatch::State* state) {
+        interface_changed(host, name, state);
+      });
+  auto& [in_host, in_parking] = parts->parking_sockets;
   host.parking = std::make_shared<InterfaceParking>(std::move(in_host), std::move(in_parking));
+  host.attached = attached;
+  host.running = true;
+  host.network = std::move(network);
   for (const Device* device : host.devices) {
     if (unbound_.contains(device)) park_interfaces(host, *device);
   }
@@ -264,7 +300,7 @@ void Hosts::keep_all(const Host& host, bool wanted) const {
 
 void Hosts::keep(Keep keep, std::map<std::string, Fd> kept, const Closer& closer) {
   for (const auto& host : hosts_) {
-    if (!restore(*host, kept, closer)) stop(*host);
+    if (!restore(*host, kept, closer)) forget(*host);
   }
   keep_ = std::move(keep);
 }
@@ -276,20 +312,20 @@ bool Hosts::restore(Host& host, std::map<std::string, Fd>& kept, const Closer& c
     if (it == kept.end()) return StrangerFd{};
     return StrangerFd(std::move(it->second), closer, ::geteuid());
   };
-  for (size_t i = 0; i < host.interfaces.size(); ++i) {
+  HostParts& parts = parts_of(host);
+  for (size_t i = 0; i < parts.taps.size(); ++i) {
     Result<std::shared_ptr<Tap>> tap = Tap::of(take(tap_name(host, i)), worker_);
     if (!tap) return false;
-    host.interfaces[i].tap = *tap;
-    plug_in(host, i);
+    parts.taps[i] = *tap;
   }
-  for (size_t i = 0; i < host.namespaces.size(); ++i) {
-    host.namespaces[i] = take(namespace_name(host, i));
+  for (size_t i = 0; i < parts.namespaces.size(); ++i) {
+    parts.namespaces[i] = take(namespace_name(host, i));
   }
-  for (size_t i = 0; i < host.parking_sockets.size(); ++i) {
-    host.parking_sockets[i] = take(parking_name(host, i));
+  for (size_t i = 0; i < parts.parking_sockets.size(); ++i) {
+    parts.parking_sockets[i] = take(parking_name(host, i));
   }
-  host.attached = kept.count(attached_name(host)) != 0;
-  return watch(host, take(route_name(host))) && start(host);
+  bool attached = kept.count(attached_name(host)) != 0;
+  return watch(host, take(route_name(host))) && start(host, attached);
 }
 
 namespace {
@@ -436,7 +472,6 @@ void Hosts::stop(Host& host) {
   if (host.running) keep_all(host, false);
   for (HostInterface& interface : host.interfaces) unplug(interface);
   for (StrangerFd& fd : host.namespaces) fd.reset();
-  for (StrangerFd& socket : host.parking_sockets) socket.reset();
   host.watch.reset();
   host.parking.reset();
   host.running = host.attached = false;

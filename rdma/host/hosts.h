@@ -37,6 +37,14 @@ struct HostInterface {
   std::set<Ip> left_out;          // its addresses that are no GIDs: the table is full
 };
 
+// All that a maker hands over for a host, which takes it when it starts.
+struct HostParts {
+  std::vector<std::shared_ptr<Tap>> taps;  // by interface; null: not given
+  std::array<StrangerFd, ROCEFS_HOST_NAMESPACES> namespaces;
+  StrangerFd route;
+  std::array<StrangerFd, 2> parking_sockets;
+};
+
 struct Host {
   std::string name;
   std::vector<Device*> devices;
@@ -44,10 +52,10 @@ struct Host {
   std::array<StrangerFd, ROCEFS_HOST_NAMESPACES> namespaces;
   std::string network;  // name of its network namespace: net:[INODE]
   std::unique_ptr<RouteWatch> watch;
-  std::array<StrangerFd, 2> parking_sockets;  // of ROCEFS_HOST_PARK, until it starts
   std::shared_ptr<InterfaceParking> parking;  // while it runs
   bool running = false;
-  bool attached = false;  // in a network namespace that was there before
+  bool attached = false;             // in a network namespace that was there before
+  std::unique_ptr<HostParts> given;  // for its next start
 };
 
 class Hosts final : public DeviceExtension {
@@ -81,8 +89,13 @@ class Hosts final : public DeviceExtension {
   Result<void> watch(Host& host, StrangerFd route);
   Result<void> park(Host& host, size_t number, StrangerFd route);
   Result<void> set_namespace(Host& host, size_t number, StrangerFd fd);
-  Result<void> start(Host& host);
+  // EINVAL if a part is missing, EBUSY if another host is in that network namespace. A host that
+  // runs goes on until the new parts are complete, and ends then.
+  Result<void> start(Host& host, bool attached);
   // Takes back what a maker has handed over for a host that it has not started.
+  static void forget(Host& host) { host.given.reset(); }
+  // EBUSY if another host is in that network namespace, EINVAL if it is none.
+  Result<void> check_network(const Host& host, const StrangerFd& network) const;
   void stop(Host& host);
   // Closes the namespaces, which hold mounts of the tree: nobody can enter any more. Programs that
   // run on the hosts keep them, and their interfaces.
@@ -96,6 +109,8 @@ class Hosts final : public DeviceExtension {
 
  private:
   Host& find_or_add(const std::string& name);
+  static HostParts& parts_of(Host& host);
+  Result<void> check_network(const Host& host, const std::string& network) const;
   void add_files(Tree& tree, const std::string& directory);
   void add_files(Tree& tree, const std::string& at, Host* host);
   PacketCore& core_of(Port& port);

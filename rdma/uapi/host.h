@@ -15,7 +15,8 @@
  * wanted one first: a PLUG for each interface, a WATCH, two PARK, a NAMESPACE for each, then
  * STARTED; and it ends with MADE. After ATTACH a program does the same for one host. Meanwhile
  * other programs wait for the answer to their ENTER until their host has started. If the maker's
- * connection ends before MADE, the next program that waits becomes the maker of what is missing.
+ * connection ends before MADE, the next program that waits or enters becomes the maker of what is
+ * missing, also where its own host runs already.
  */
 #ifndef ROCEFS_UAPI_HOST_H
 #define ROCEFS_UAPI_HOST_H
@@ -25,13 +26,16 @@
 enum {
   ROCEFS_OP_HOST_OPEN = 128,
   ROCEFS_HOST_NAME = 64, /* octets of a name, with its end */
+  ROCEFS_HOST_AS_IT_IS = 1,
 };
 
 enum rocefs_host_op {
-  /* Answered by RUNNING, with descriptors of the host's namespaces, or by MAKE. */
+  /* Answered by RUNNING, with descriptors of the host's namespaces, or by MAKE. With `number`
+   * ROCEFS_HOST_AS_IT_IS the program makes no hosts if this one runs. */
   ROCEFS_HOST_ENTER = 1,
-  /* The host's own descriptors are let go, and the program becomes the maker of this host, in
-   * namespaces of its choice; answered by MAKE. EBUSY while hosts are made. */
+  /* The program becomes the maker of this host, in namespaces of its choice; answered by MAKE. The
+   * host stays as it is until STARTED. EBUSY while hosts are made, and if another host is in the
+   * network namespace whose descriptor comes along, if one does. */
   ROCEFS_HOST_ATTACH,
   /* Lets go what was handed over after ATTACH. ENOENT if the host is not attached. */
   ROCEFS_HOST_DETACH,
@@ -46,7 +50,8 @@ enum rocefs_host_op {
   ROCEFS_HOST_PARK,
   /* With the namespace `number`, of enum rocefs_host_namespace. */
   ROCEFS_HOST_NAMESPACE,
-  /* EINVAL if an interface, a socket or a namespace is missing. */
+  /* EINVAL if an interface, a socket or a namespace is missing; EBUSY if another host is in that
+   * network namespace. */
   ROCEFS_HOST_STARTED,
   /* The name of the host is not looked at. */
   ROCEFS_HOST_MADE,

@@ -60,11 +60,25 @@ expect "a b  c" "$(on mb_0 echo a 'b\ \ c' | sed 's/\\//g')" "words are the shel
 expect "a b  c" "$(on mb_0 -- echo a 'b  c')" "arguments behind -- are the command's"
 expect 2 "$(echo 'echo $((1+1))' | SHELL=/bin/sh on mb_0)" "a shell without a command"
 expect "$PWD" "$(on mb_0 pwd)" "working directory"
+mkdir "$dir/deleted"
+expect "0 links" "$(cd "$dir/deleted"; rmdir "$dir/deleted"; on mb_0 -- stat -Lc "%h links" .)" "a directory that is deleted"
 expect "7 " "$(outcome_of on mb_0 exit 7)" "exit status"
 expect 143 "$(on mb_0 -- sh -c 'kill $$' >/dev/null 2>&1; echo $?)" "a command that a signal ends"
 expect "127 rocefs host: nosuch: No such file or directory" "$(outcome_of on mb_0 -- nosuch)" "a command that is not there"
 expect "126 rocefs host: /etc/passwd: Permission denied" "$(outcome_of on mb_0 -- /etc/passwd)" "a file that is no program"
 expect 0 "$(tar -C /etc -cf - passwd | on mb_1 tar -C "$dir" -xf -; cmp /etc/passwd "$dir/passwd"; echo $?)" "a pipe into a host"
+
+test_case "a command runs in the caller's directory, also where a host does not see it"
+needs_root "only root mounts"
+mkdir -p "$dir/late/sub"
+mount -t tmpfs none "$dir/late"
+at_end umount "$dir/late"
+mkdir "$dir/late/sub"
+echo here | tee "$dir/late/mark" >"$dir/late/sub/mark"
+for directory in late late/sub; do
+  expect "here $dir/$directory" "$(cd "$dir/$directory" && on mb_0 'cat mark; pwd' | xargs)" "in $directory"
+done
+expect "$near lo /sys/class/net" "$(cd /sys/class/net && on mb_0 'ls | grep -v mango; pwd' | xargs)" "in a directory that the host has of its own"
 
 test_case "what cannot be is refused with the reason"
 expect "125 rocefs host: there is no host mb_7 in $mnt; hosts: mb_0 mb_1" "$(outcome_of on mb_7 true)" "a host that is not there"
@@ -181,6 +195,26 @@ done
 on mb_0 -- ip addr del 10.78.1.9/24 dev "$near"
 await is "$plain" gids mb_0
 
+test_case "addresses beyond the GID table are said in dmesg, once"
+on mb_0 "for i in \$(seq 20); do ip addr add 10.79.0.\$i/24 dev $near; done"
+beyond() { grep -c "mb_0: 10.79.0.[0-9]* is no GID: its table has 16 entries" "$debug/dmesg"; }
+await eval '[ "$(beyond)" -ge 6 ]'
+on mb_0 -- ip addr del 10.79.0.20/24 dev "$near"
+await eval '! on mb_0 -- ip addr show dev "$near" | grep -q 10.79.0.20/'
+expect "" "$(grep -o "10.79.0.[0-9]* is no GID" "$debug/dmesg" | sort | uniq -d)" "lines that are said twice"
+on mb_0 -- ip addr flush dev "$near" to 10.79.0.0/24
+await is "$plain" gids mb_0
+
+test_case "an interface that leaves a bridge keeps its GIDs"
+if on mb_0 -- ip link add br0 type bridge 2>/dev/null; then
+  before=$(gids mb_0)
+  on mb_0 "ip link set $near master br0; ip link set $near nomaster; ip link del br0"
+  on mb_0 -- ip addr add 10.78.1.10/24 dev "$near"  # a later change, for which the test can wait
+  await has_gid mb_0 "$(mapped 10.78.1.10)"
+  on mb_0 -- ip addr del 10.78.1.10/24 dev "$near"
+  await is "$before" gids mb_0
+fi
+
 test_case "an interface that is down takes the port down, and a dead cable the carrier"
 port_state() { cat "$ib/$1/ports/1/state"; }
 on mb_0 -- ip link set "$near" down
@@ -219,11 +253,16 @@ active_mtu() { on mb_0 ibv_devinfo | awk '/active_mtu/ {print $2}'; }
 needs ibv_devinfo
 on mb_0 -- ip link set "$near" mtu 1500
 await is 1024 active_mtu
+on mb_0 -- ip link set "$near" mtu 200  # less than the least of RoCE
+await is 256 active_mtu
+on mb_0 -- ip link set "$near" mtu 1500
+await is 1024 active_mtu
 expect 1500 "$(cat "$mnt/class/net/$near/mtu")" "MTU in the tree"
 on mb_0 -- ip link set "$near" mtu 4192
 await is 4096 active_mtu
 
 test_case "a maker that is killed leaves the rest to the next command"
+round=0
 for delay in 0.01 0.02 0.03 0.05; do
   mounted
   setsid "$ROCEFS" host -m "$mnt" mb_0 true &
@@ -231,7 +270,8 @@ for delay in 0.01 0.02 0.03 0.05; do
   read -rt $delay -u "$silence" || true
   kill -KILL -- -"$maker" 2>/dev/null || true
   wait "$maker" 2>/dev/null || true
-  expect mb_1 "$(on mb_1 hostname)" "after $delay s"
+  host=mb_$((++round % 2))
+  expect "$host running running" "$(on "$host" hostname) $(state mb_0) $(state mb_1)" "after $delay s"
   on mb_0 ping -qc 1 mb_1 >/dev/null || fail "no ping between the hosts after $delay s"
 done
 
@@ -264,7 +304,13 @@ inside() { nsenter -t "$there" -n "$@"; }
 on mb_0 true
 expect "125 rocefs attach: /etc/passwd is no network namespace" "$(outcome_of "$ROCEFS" attach -m "$mnt" mb_0 --netns /etc/passwd)" "no namespace"
 expect running "$(state mb_0)" "after a refused attach"
+inside ip link add "$near" type dummy 2>/dev/null || inside ip tuntap add "$near" mode tun
+expect "125 rocefs attach: the network namespace has an interface $near already" "$(outcome_of "$ROCEFS" attach -m "$mnt" mb_0 --netns "/proc/$there/ns/net")" "a name that is taken"
+expect running "$(state mb_0)" "after an attach that failed"
+on mb_0 ping -qc 1 mb_1 >/dev/null || fail "no ping after an attach that failed"
+inside ip link del "$near"
 "$ROCEFS" attach -m "$mnt" mb_0 --pid "$there" || fail "attach: status $?"
+expect "125 rocefs attach: host mb_0 is in that network namespace" "$(outcome_of "$ROCEFS" attach -m "$mnt" mb_1 --netns "/proc/$there/ns/net")" "a second host in one namespace"
 expect "attached running" "$(state mb_0) $(state mb_1)" "states"
 inside ping -qc 1 10.77.0.2 >/dev/null || fail "no ping from the namespace"
 on mb_1 ping -qc 1 mb_0 >/dev/null || fail "no ping into the namespace"
@@ -308,6 +354,11 @@ unmounted
 test_case "under the virtual clock there are no hosts"
 mounted -o clock=virtual
 expect "125 rocefs host: hosts need the real clock: a kernel has no place in virtual time" "$(outcome_of on mb_0 true)" "the virtual clock"
+unmounted
+
+test_case "a mount without hosts says why"
+mounted -o ro
+expect "125 rocefs host: $mnt is mounted read-only, so without hosts" "$(outcome_of on mb_0 true)" "a mount with -o ro"
 unmounted
 
 test_case "an ordinary user has hosts"

@@ -5,6 +5,7 @@
 #include <linux/nsfs.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -117,13 +118,19 @@ struct Attachment {
   }
 };
 
-// Removes the views of the network namespace that the host is attached to, if it is.
-Result<void> remove_old_views(Attachment& attachment) {
-  if (!attachment.host->attached) return {};
-  Result<std::optional<HostNamespaces>> entered = attachment.session.enter(attachment.host->name);
+// The network namespace that the host is attached to; no descriptor: it is not attached.
+Result<Fd> old_network(Attachment& attachment) {
+  if (!attachment.host->attached) return Fd();
+  Result<std::optional<HostNamespaces>> entered =
+      attachment.session.enter(attachment.host->name, ROCEFS_HOST_AS_IT_IS);
   if (!entered) return entered.error();
-  if (*entered) remove_views((**entered)[ROCEFS_HOST_NET].get());
-  return {};
+  return *entered ? std::move((**entered)[ROCEFS_HOST_NET]) : Fd();
+}
+
+bool is_same(const Fd& one, const Fd& other) {
+  struct stat its, others;
+  return one && ::fstat(one.get(), &its) == 0 && ::fstat(other.get(), &others) == 0 &&
+         its.st_ino == others.st_ino && its.st_dev == others.st_dev;
 }
 
 // Whether the devices of the host can be shown to the process; says why not.
@@ -148,7 +155,14 @@ Result<void> attach_to(const std::string& mount, const std::string& name, const 
   if (!done) return done;
   Result<bool> takes_view = can_take_view(container->process, name);
   if (!takes_view) return takes_view.error();
-  done = remove_old_views(*attachment);
+  Result<Fd> old = old_network(*attachment);
+  if (!old) return old.error();
+  // There the names of the interfaces are taken by the host itself.
+  bool same = is_same(*old, container->network);
+  if (same) {
+    remove_views(old->get());
+    done = attachment->session.give(ROCEFS_HOST_DETACH, name, 0, -1);
+  }
   if (done && *takes_view) {
     done =
         lay_view(container->process, attachment->mount_point, *attachment->host, attachment->all);
@@ -156,13 +170,19 @@ Result<void> attach_to(const std::string& mount, const std::string& name, const 
   if (!done) return done;
   done = make_host_in(attachment->mount_point, name, container->network.get(), attachment->session);
   if (!done && *takes_view) (void)remove_view(container->process);
-  return done;
+  if (!done || !*old || same) return done;
+  remove_views(old->get());
+  // The process may have the files of one that had the old view.
+  if (!*takes_view) return done;
+  return lay_view(container->process, attachment->mount_point, *attachment->host, attachment->all);
 }
 
 Result<void> detach_from(const std::string& mount, const std::string& name) {
   Result<Attachment> attachment = Attachment::open(mount, name);
   if (!attachment) return attachment.error();
-  if (Result<void> removed = remove_old_views(*attachment); !removed) return removed;
+  Result<Fd> old = old_network(*attachment);
+  if (!old) return old.error();
+  if (*old) remove_views(old->get());
   return attachment->session.give(ROCEFS_HOST_DETACH, name, 0, -1);
 }
 

@@ -93,9 +93,9 @@ Result<rocefs_host_answer> HostSession::exchange(rocefs_host_op op, const std::s
   return Error{answer.error, answer.reason};
 }
 
-Result<std::optional<HostNamespaces>> HostSession::enter(const std::string& host) {
+Result<std::optional<HostNamespaces>> HostSession::enter(const std::string& host, uint32_t how) {
   HostNamespaces received;
-  Result<rocefs_host_answer> answer = exchange(ROCEFS_HOST_ENTER, host, 0, -1, received);
+  Result<rocefs_host_answer> answer = exchange(ROCEFS_HOST_ENTER, host, how, -1, received);
   if (!answer) return answer.error();
   if (answer->state != ROCEFS_HOST_RUNNING) return std::optional<HostNamespaces>();
   std::optional<HostNamespaces> namespaces(std::in_place);

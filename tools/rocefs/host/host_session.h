@@ -28,7 +28,8 @@ class HostSession {
   const ucred& engine() const { return engine_; }
   // The host's namespaces once it runs; nullopt: the caller is to make the hosts. Waits while
   // another program makes them. ENOENT if there is no such host.
-  Result<std::optional<HostNamespaces>> enter(const std::string& host);
+  // `how`: 0, or ROCEFS_HOST_AS_IT_IS.
+  Result<std::optional<HostNamespaces>> enter(const std::string& host, uint32_t how = 0);
   // An operation of the maker.
   Result<void> give(rocefs_host_op op, const std::string& host, uint32_t number, int descriptor);
 

@@ -66,8 +66,15 @@ Result<Fd> make_tap(const std::string& name) {
   constexpr int kTries = 100;
   constexpr unsigned kPauseUs = 10'000;
   for (int left = kTries; ::ioctl(tap.get(), TUNSETIFF, &request) != 0; --left) {
-    if (errno != EBUSY || left == 0) return failure(name);
-    ::usleep(kPauseUs);
+    int code = errno;
+    if (code == EBUSY && left > 0) {
+      ::usleep(kPauseUs);
+      continue;
+    }
+    // The kernel says EINVAL of an interface that is no TAP.
+    bool taken = (code == EBUSY || code == EINVAL) && ::if_nametoindex(name.c_str()) != 0;
+    if (taken) return errorf(EEXIST, "the network namespace has an interface {} already", name);
+    return failure(name, code);
   }
   // Addresses are usable at once: the emulated fabric has no duplicates.
   (void)write_file("/proc/sys/net/ipv6/conf/" + name + "/accept_dad", "0");

@@ -87,7 +87,7 @@ Result<void> check_network(int network) {
 
 Result<void> make_host_in(const std::string& mount_point, const std::string& name, int network,
                           HostSession& session) {
-  Result<void> done = session.give(ROCEFS_HOST_ATTACH, name, 0, -1);
+  Result<void> done = session.give(ROCEFS_HOST_ATTACH, name, 0, network);
   if (done) done = in_child([&] { return make_one(mount_point, name, network, session); });
   if (!done) return done;
   return session.give(ROCEFS_HOST_MADE, "", 0, -1);
@@ -96,8 +96,8 @@ Result<void> make_host_in(const std::string& mount_point, const std::string& nam
 Result<void> make_hosts(const std::string& mount_point, const std::string& wanted,
                         HostSession& session) {
   Result<void> made = in_child([&] { return make_all(mount_point, wanted, session); });
-  if (!made) return made;
-  return session.give(ROCEFS_HOST_MADE, "", 0, -1);
+  Result<void> told = session.give(ROCEFS_HOST_MADE, "", 0, -1);
+  return made ? told : made;
 }
 
 }  // namespace rocefs
