@@ -1,5 +1,7 @@
 #include "tools/rocefs/host/host_session.h"
 
+#include <sys/statvfs.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -37,11 +39,18 @@ Result<HostSession> HostSession::open(const std::string& mount_point) {
   Fd door(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!door) return lost("socket");
   if (int error = rocefs_connect_in(door.get(), mount_point.c_str())) {
+    struct statvfs about;
+    bool read_only = error == ENOENT && ::statvfs(mount_point.c_str(), &about) == 0 &&
+                     (about.f_flag & ST_RDONLY) != 0;
+    if (read_only) return errorf(EROFS, "{} is mounted read-only, so without hosts", mount_point);
     return errorf(error, "{}" ROCEFS_DIRECTORY "/uapi: {}", mount_point, std::strerror(error));
   }
   uid_t uid;
   if (!rocefs_trusts_peer(door.get(), &uid)) {
-    return errorf(EPERM, "{} is served by user {}, who is neither root nor you", mount_point, uid);
+    return errorf(EPERM,
+                  "{} is served by user {}, who is neither root nor you; " ROCEFS_TRUST_VARIABLE
+                  "={} trusts that user",
+                  mount_point, uid, uid);
   }
   socklen_t size = sizeof session.engine_;
   if (::getsockopt(door.get(), SOL_SOCKET, SO_PEERCRED, &session.engine_, &size) != 0) {
