@@ -43,10 +43,10 @@ struct Told {
   bool operator==(const Told&) const = default;
 };
 
-// Whether the time is that of the flow's arrival, while nothing else was under way: its end is an
-// acknowledgement later, 86 octets with Ethernet's on each of two cables of 1 us.
+// Time by which a flow ends after its arrival, while nothing else is under way: an acknowledgement,
+// 86 octets with Ethernet's, on each of two cables of 1 us.
+inline constexpr TimeNs kAcknowledgement = 2'138;
 inline bool at_arrival(TimeNs time, const Told& flow) {
-  constexpr TimeNs kAcknowledgement = 2'138;
   return std::abs(flow.end - kAcknowledgement - time) <= 3;  // fractions of ns
 }
 
