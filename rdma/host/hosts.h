@@ -96,6 +96,7 @@ class Hosts final : public DeviceExtension {
   static void forget(Host& host) { host.given.reset(); }
   // EBUSY if another host is in that network namespace, EINVAL if it is none.
   Result<void> check_network(const Host& host, const StrangerFd& network) const;
+  // Takes back all that a host has, whether it runs or not.
   void stop(Host& host);
   // Closes the namespaces, which hold mounts of the tree: nobody can enter any more. Programs that
   // run on the hosts keep them, and their interfaces.
