@@ -10,17 +10,27 @@ namespace rocefs {
 
 Link::Link(std::string name, uint32_t id, const LinkParameters& parameters, uint64_t seed,
            Scheduler& scheduler, TraceHash& trace)
-    : transmit_(event_of<&Link::on_transmit, &Link::prefetch_transmit>(this)),
-      scheduler_(scheduler),
+    : rest_(std::make_unique<Rest>(std::move(name), seed, *this)),
       parameters_(parameters),
+      transmit_(event_of<&Link::on_transmit, &Link::prefetch_transmit>(this)),
+      scheduler_(scheduler),
       deliver_(event_of<&Link::on_deliver, &Link::prefetch_deliver>(this)),
-      trace_(trace),
       id_(id),
-      name_(std::move(name)),
-      seed_(seed),
-      rng_(seed, "link " + name_),
-      pause_frame_(event_of<&Link::on_pause_frame>(this)) {
-  up_ = parameters_.up;
+      trace_(trace) {
+  static_assert(sizeof(Link) == 6 * 64);
+  note_parameters();
+}
+
+void Link::note_parameters() {
+  if (rate_bps_ != parameters_.rate_bps) {
+    remainder_ = 0;
+    divided_octets_ = 0;
+  }
+  rate_bps_ = parameters_.rate_bps;
+  delay_ns_ = parameters_.delay_ns;
+  lossy_ = parameters_.loss > 0;
+  up_ = parameters_.up && carrier_;
+  captures_ = rest_->tap && parameters_.capture;
 }
 
 void Link::reset() {
@@ -28,9 +38,9 @@ void Link::reset() {
   scheduler_.cancel(deliver_);
   in_flight_.clear();
   forget_pauses();
-  free_at_ = last_arrival_ = 0;
+  free_at_ = 0;
   remainder_ = 0;
-  rng_ = Rng(seed_, "link " + name_);
+  rest_->rng = rest_->first_rng();
 }
 
 void Link::kick() {
@@ -49,58 +59,67 @@ double Link::serialization_ns(uint64_t octets) const {
 // Whole nanoseconds; the fraction is carried over to the next packet, so that the rate is exact.
 // The last division is cached: most packets have the length of the one before.
 TimeNs Link::serialize(uint64_t octets) {
-  if (octets != divided_.octets) {
+  if (octets != divided_octets_) {
     uint64_t scaled = (octets + kEthernetOverhead) * 8 * 1'000'000'000;
-    divided_ = {octets, scaled / parameters_.rate_bps, scaled % parameters_.rate_bps};
+    divided_octets_ = static_cast<uint16_t>(octets);
+    divided_ns_ = static_cast<uint32_t>(scaled / rate_bps_);
+    divided_remainder_ = scaled % rate_bps_;
   }
-  remainder_ += divided_.remainder;
-  bool carries = remainder_ >= parameters_.rate_bps;
-  if (carries) remainder_ -= parameters_.rate_bps;
-  return static_cast<TimeNs>(divided_.whole + carries);
+  remainder_ += divided_remainder_;
+  bool carries = remainder_ >= rate_bps_;
+  if (carries) remainder_ -= rate_bps_;
+  return TimeNs{divided_ns_} + carries;
 }
 
 void Link::prefetch_transmit(int step) const {
   if (step > 0) return source_->prefetch(step);
-  prefetch_two_lines(source_);
-  __builtin_prefetch(&parameters_);
-  __builtin_prefetch(&in_flight_, 1);
+  __builtin_prefetch(source_, 1);
+  prefetch_two_lines(&deliver_);
+  in_flight_.prefetch();
 }
 
 void Link::prefetch_deliver(int step) const {
   const Packet& packet = *in_flight_.front();
   if (step > 0) {
-    if (step == 1 && packet.next) __builtin_prefetch(packet.next);
+    const Packet* second = step == 1 ? in_flight_.second() : nullptr;
+    if (second) __builtin_prefetch(second);
     return sink_->prefetch(packet, step);
   }
   rocefs::prefetch(packet);
   prefetch_two_lines(sink_);
+  in_flight_.prefetch();
 }
 
 void Link::on_transmit(TimeNs now) {
   pulling_ = true;
   PacketPtr packet(source_->pull(now));
   pulling_ = false;
-  bool kicked = std::exchange(kicked_, false);
+  const bool kicked = kicked_;
+  kicked_ = false;
   if (!packet) {
     if (kicked) scheduler_.at(transmit_, now);
     return;
   }
-  if (tap_ && parameters_.capture) tap_->transmitted(*this, *packet, now);
+  if (captures_) rest_->tap->transmitted(*this, *packet, now);
   const uint64_t length = packet->wire_length();
   counters_.packets.add();
   counters_.bytes.add(length);
   free_at_ = now + serialize(length);
   if (kicked || source_->ready()) scheduler_.at(transmit_, free_at_);
-  if (rng_.chance(parameters_.loss) || !up()) return lose(std::move(packet), now);
-  packet->arrival = std::max(free_at_ + parameters_.delay_ns, last_arrival_);
-  last_arrival_ = packet->arrival;
-  if (!deliver_.scheduled()) scheduler_.at(deliver_, packet->arrival);
-  in_flight_.push(std::move(packet));
+  const bool lost = lossy_ && rest_->rng.chance(parameters_.loss);
+  if (lost || !up()) return lose(std::move(packet), now);
+  TimeNs arrival = free_at_ + delay_ns_;
+  if (in_flight_.empty()) {
+    scheduler_.at(deliver_, arrival);
+  } else {
+    arrival = std::max(arrival, in_flight_.more() ? in_flight_.last_arrival() : deliver_.due());
+  }
+  in_flight_.push(std::move(packet), arrival);
 }
 
 void Link::on_deliver(TimeNs now) {
   PacketPtr packet = in_flight_.pop();
-  if (!in_flight_.empty()) scheduler_.at(deliver_, in_flight_.front()->arrival);
+  if (TimeNs next = in_flight_.advance(); next != kNever) scheduler_.at(deliver_, next);
   trace_.carried(now, id_, *packet);
   sink_->receive(packet.release(), now);
 }
@@ -111,20 +130,21 @@ void Link::send_pause(size_t priority, bool pause) {
   auto transmission =
       static_cast<TimeNs>((octets_ns + parameters_.rate_bps - 1) / parameters_.rate_bps);
   TimeNs begin = std::max(scheduler_.now(), free_at_);
-  if (tap_ && parameters_.capture) tap_->pause_sent(*this, priority, pause, begin);
-  last_pause_ = std::max(begin + transmission + parameters_.delay_ns, last_pause_);
-  pause_frames_.push({last_pause_, static_cast<uint8_t>(priority), pause});
-  if (!pause_frame_.scheduled()) scheduler_.at(pause_frame_, last_pause_);
+  if (captures_) rest_->tap->pause_sent(*this, priority, pause, begin);
+  rest_->last_pause = std::max(begin + transmission + parameters_.delay_ns, rest_->last_pause);
+  rest_->pause_frames.push({rest_->last_pause, static_cast<uint8_t>(priority), pause});
+  if (!rest_->pause_frame.scheduled()) scheduler_.at(rest_->pause_frame, rest_->last_pause);
 }
 
 void Link::on_pause_frame(TimeNs) {
-  PauseFrame frame = pause_frames_.pop();
-  if (!pause_frames_.empty()) scheduler_.at(pause_frame_, pause_frames_.front().arrival);
-  if (reverse_) reverse_->take_pause(frame);
+  PauseFrame frame = rest_->pause_frames.pop();
+  if (!rest_->pause_frames.empty())
+    scheduler_.at(rest_->pause_frame, rest_->pause_frames.front().arrival);
+  if (rest_->reverse) rest_->reverse->take_pause(frame);
 }
 
 void Link::take_pause(const PauseFrame& frame) {
-  PauseState& state = pause_states_[frame.priority];
+  PauseState& state = rest_->pause_states[frame.priority];
   state.set(frame.pause, scheduler_.now());
   auto bit = static_cast<uint8_t>(1u << frame.priority);
   if (frame.pause) {
@@ -137,17 +157,17 @@ void Link::take_pause(const PauseFrame& frame) {
 }
 
 void Link::forget_pauses() {
-  scheduler_.cancel(pause_frame_);
-  pause_frames_.clear();
-  last_pause_ = 0;
+  scheduler_.cancel(rest_->pause_frame);
+  rest_->pause_frames.clear();
+  rest_->last_pause = 0;
   paused_ = 0;
-  for (PauseState& state : pause_states_) state.set(false, scheduler_.now());
+  for (PauseState& state : rest_->pause_states) state.set(false, scheduler_.now());
 }
 
 void Link::lose(PacketPtr&& packet, TimeNs now) {
   trace_.carried(now, id_, *packet);
-  counters_.lost.add();
-  counters_.lost_bytes.add(packet->wire_length());
+  rest_->losses.lost.add();
+  rest_->losses.lost_bytes.add(packet->wire_length());
 }
 
 LinkParameters Link::parameters_of(std::span<const KnobValue> values) {
@@ -164,37 +184,35 @@ LinkParameters Link::parameters_of(std::span<const KnobValue> values) {
 }
 
 void Link::apply(std::span<const KnobValue> values) {
-  LinkParameters next = parameters_of(values);
-  if (next.rate_bps != parameters_.rate_bps) {
-    remainder_ = 0;
-    divided_ = {};
-  }
   bool before = up();
-  parameters_ = next;
-  up_ = parameters_.up && carrier_;
-  for (const auto& listener : parameter_listeners_) listener();
+  parameters_ = parameters_of(values);
+  note_parameters();
+  for (const auto& listener : rest_->parameter_listeners) listener();
   if (before != up()) turned();
 }
 
 void Link::set_carrier(bool carrier) {
   bool before = up();
   carrier_ = carrier;
-  up_ = parameters_.up && carrier_;
+  note_parameters();
   if (before != up()) turned();
 }
 
 // The direction has gone up or down.
 void Link::turned() {
-  for (Link* link : {this, reverse_}) {
+  for (Link* link : {this, rest_->reverse}) {
     if (!link) continue;
     bool waits = link->paused_ != 0;
     link->forget_pauses();
     if (waits) link->kick();
   }
-  for (const auto& listener : state_listeners_) listener();
+  for (const auto& listener : rest_->state_listeners) listener();
   if (up()) return;
   scheduler_.cancel(deliver_);
-  while (PacketPtr packet = in_flight_.pop()) lose(std::move(packet), scheduler_.now());
+  while (!in_flight_.empty()) {
+    lose(in_flight_.pop(), scheduler_.now());
+    in_flight_.advance();
+  }
 }
 
 std::vector<KnobValue> Link::values_of(const LinkParameters& parameters) {

@@ -7,13 +7,16 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/counter.h"
 #include "core/base/rng.h"
 #include "core/loop/scheduler.h"
 #include "core/tree/knob.h"
+#include "rdma/fabric/in_flight.h"
 #include "rdma/fabric/pause_frames.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/traffic_class.h"
@@ -32,8 +35,9 @@ class LinkSource {
   // none. The source kicks the link when it has a packet, the link itself when a priority is
   // resumed.
   virtual Packet* pull(TimeNs now) = 0;
-  // False only if pull() would return null until the source kicks the link again.
-  virtual bool ready() const { return true; }
+  // Called after pull() has given a packet: false only if it would return null until the source
+  // kicks the link again.
+  virtual bool ready() { return true; }
   // Asks the CPU for memory that pull() will read; changes nothing. Steps as those of an event.
   virtual void prefetch(int) const {}
 };
@@ -90,14 +94,20 @@ inline constexpr KnobRow kLinkKnobs[] = {
 };
 
 struct LinkCounters {
-  Counter packets, bytes, lost, lost_bytes, overflowed;
+  Counter packets, bytes;
 };
 inline constexpr CounterRow<LinkCounters> kLinkCounters[] = {
     {"packets", &LinkCounters::packets, "packets transmitted on this direction"},
     {"bytes", &LinkCounters::bytes, "octets transmitted, IP header to ICRC"},
-    {"lost", &LinkCounters::lost, "packets lost by the link"},
-    {"lost_bytes", &LinkCounters::lost_bytes, "octets of lost packets, IP header to ICRC"},
-    {"overflowed", &LinkCounters::overflowed, "packets dropped by the switch: its buffer was full"},
+};
+
+struct LinkLosses {
+  Counter lost, lost_bytes, overflowed;
+};
+inline constexpr CounterRow<LinkLosses> kLinkLosses[] = {
+    {"lost", &LinkLosses::lost, "packets lost by the link"},
+    {"lost_bytes", &LinkLosses::lost_bytes, "octets of lost packets, IP header to ICRC"},
+    {"overflowed", &LinkLosses::overflowed, "packets dropped by the switch: its buffer was full"},
 };
 
 struct PauseCounters {
@@ -131,15 +141,19 @@ struct PauseState {
 // Octets of a PAUSE frame (IEEE 802.3, annex 31B: the shortest frame).
 inline constexpr uint64_t kPauseOctets = 64;
 
-class Link final : public KnobOwner {
+// Aligned to a pair of cache lines, which CPUs fetch together.
+class alignas(128) Link final : public KnobOwner {
  public:
   // `id`: number in the trace.
   Link(std::string name, uint32_t id, const LinkParameters& parameters, uint64_t seed,
        Scheduler& scheduler, TraceHash& trace);
 
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return rest_->name; }
   // Null: none.
-  void set_tap(LinkTap* tap) { tap_ = tap; }
+  void set_tap(LinkTap* tap) {
+    rest_->tap = tap;
+    note_parameters();
+  }
   uint32_t id() const { return id_; }
   // The packet core's.
   Scheduler& scheduler() { return scheduler_; }
@@ -149,8 +163,8 @@ class Link final : public KnobOwner {
   }
   // Sets the other direction of the cable, in both links.
   void set_reverse(Link& reverse) {
-    reverse_ = &reverse;
-    reverse.reverse_ = this;
+    rest_->reverse = &reverse;
+    reverse.rest_->reverse = this;
   }
   LinkSink& sink() { return *sink_; }
   // Places a filter between the link and its far end.
@@ -162,6 +176,8 @@ class Link final : public KnobOwner {
   void set_carrier(bool carrier);
   LinkCounters& counters() { return counters_; }
   const LinkCounters& counters() const { return counters_; }
+  LinkLosses& losses() { return rest_->losses; }
+  const LinkLosses& losses() const { return rest_->losses; }
   // Nanoseconds to serialise `octets` from IP header to ICRC at the present rate.
   double serialization_ns(uint64_t octets) const;
 
@@ -179,8 +195,8 @@ class Link final : public KnobOwner {
   void send_pause(size_t priority, bool pause);
   // Paused priorities of this direction, a bit each.
   uint8_t paused() const { return paused_; }
-  const PauseState& pause_state(size_t priority) const { return pause_states_[priority]; }
-  PauseState& pause_state(size_t priority) { return pause_states_[priority]; }
+  const PauseState& pause_state(size_t priority) const { return rest_->pause_states[priority]; }
+  PauseState& pause_state(size_t priority) { return rest_->pause_states[priority]; }
 
   // Restores the initial state, except for parameters and counters. Sources must be empty.
   void reset();
@@ -188,11 +204,11 @@ class Link final : public KnobOwner {
   // Calls `listener` each time the direction goes up or down, after PFC's state was cleared in both
   // directions of the cable. Core thread.
   void add_state_listener(std::function<void()> listener) {
-    state_listeners_.push_back(std::move(listener));
+    rest_->state_listeners.push_back(std::move(listener));
   }
   // Calls `listener` at each change of parameters, before the state listeners.
   void add_parameter_listener(std::function<void()> listener) {
-    parameter_listeners_.push_back(std::move(listener));
+    rest_->parameter_listeners.push_back(std::move(listener));
   }
 
   // Knobs, in the order of kLinkKnobs.
@@ -212,42 +228,65 @@ class Link final : public KnobOwner {
   void lose(PacketPtr&& packet, TimeNs now);
   TimeNs serialize(uint64_t octets);
 
-  // Three cache lines for what a transmission needs, two for a delivery; then the rest. A fabric of
-  // a thousand hosts does not fit the caches, and each line costs a packet a miss.
-  Event transmit_;
+  // Copies of parameters for the packet path.
+  void note_parameters();
+
+  // Needed less often than once a packet.
+  struct Rest {
+    Rest(std::string link_name, uint64_t link_seed, Link& link)
+        : name(std::move(link_name)),
+          seed(link_seed),
+          rng(first_rng()),
+          pause_frame(event_of<&Link::on_pause_frame>(&link)) {}
+    Rng first_rng() const { return Rng(seed, "link " + name); }
+
+    const std::string name;
+    const uint64_t seed;
+    Rng rng;
+    LinkLosses losses;
+    Link* reverse = nullptr;
+    LinkTap* tap = nullptr;
+    std::vector<std::function<void()>> state_listeners;
+    std::vector<std::function<void()>> parameter_listeners;
+    std::array<PauseState, kPriorities> pause_states;
+    PauseFrames pause_frames;  // in flight on this direction
+    TimeNs last_pause = 0;     // arrival of the latest frame
+    Event pause_frame;
+  };
+  const std::unique_ptr<Rest> rest_;
+  LinkParameters parameters_;
+
+  // Five cache lines: the slots of packets in flight; two that a transmission needs, and two that a
+  // delivery needs, of which a transmission needs one. The links of a thousand hosts do not fit the
+  // caches, and each line costs a packet a miss.
+  alignas(64) InFlight::FirstSlots first_slots_;
+
+  alignas(128) Event transmit_;
   LinkSource* source_ = nullptr;
   Scheduler& scheduler_;
   TimeNs free_at_ = 0;
+  uint64_t rate_bps_ = 0;
+  TimeNs delay_ns_ = 0;
   uint64_t remainder_ = 0;  // remainder of the division by the rate
-  struct {
-    uint64_t octets = 0, whole = 0, remainder = 0;
-  } divided_;             // result for divided_.octets: nanoseconds and remainder
-  bool pulling_ = false;  // pull() is running
-  bool kicked_ = false;   // the source has kicked the link during pull()
-  bool carrier_ = true;
-  bool up_ = true;  // parameters_.up and carrier_
+  // Result for divided_octets_: nanoseconds and remainder.
+  uint64_t divided_remainder_ = 0;
+  uint32_t divided_ns_ = 0;  // half a second at most: 64 KiB at the least rate
+  uint16_t divided_octets_ = 0;
   uint8_t paused_ = 0;
-  alignas(64) LinkParameters parameters_;
-  LinkCounters counters_;
+  bool pulling_ : 1 = false;  // pull() is running
+  bool kicked_ : 1 = false;   // the source has kicked the link during pull()
+  bool carrier_ : 1 = true;
+  bool up_ : 1 = true;  // parameters_.up and carrier_
+  bool lossy_ : 1 = false;
+  bool captures_ : 1 = false;  // parameters_.capture, with a tap
 
-  alignas(64) Event deliver_;
-  PacketFifo in_flight_;
-  TimeNs last_arrival_ = 0;
-  LinkSink* sink_ = nullptr;
-  TraceHash& trace_;
+  alignas(128) Event deliver_;
+  // The number fits the line because it lies in the padding of `in_flight_`.
+  [[no_unique_address]] InFlight in_flight_{first_slots_};
   const uint32_t id_;
-  LinkTap* tap_ = nullptr;
-
-  const std::string name_;
-  const uint64_t seed_;
-  Rng rng_;
-  Link* reverse_ = nullptr;
-  std::vector<std::function<void()>> state_listeners_;
-  std::vector<std::function<void()>> parameter_listeners_;
-  std::array<PauseState, kPriorities> pause_states_;
-  PauseFrames pause_frames_;  // in flight on this direction
-  TimeNs last_pause_ = 0;     // arrival of the latest frame
-  Event pause_frame_;
+  LinkSink* sink_ = nullptr;
+  LinkCounters counters_;
+  TraceHash& trace_;
 };
 
 }  // namespace rocefs

@@ -20,7 +20,8 @@ void RouteTable::set(size_t hub, std::span<const uint16_t> hops) {
   auto [known, is_new] = known_.try_emplace(std::vector<uint16_t>(hops.begin(), hops.end()));
   if (is_new && !hops.empty()) {
     known->second = static_cast<uint16_t>(sets_.size());
-    sets_.push_back({static_cast<uint32_t>(hops_.size()), static_cast<uint32_t>(hops.size())});
+    sets_.push_back(
+        {static_cast<uint32_t>(hops_.size()), static_cast<uint16_t>(hops.size()), hops[0]});
     hops_.insert(hops_.end(), hops.begin(), hops.end());
   }
   by_hub_[hub] = known->second;

@@ -26,8 +26,8 @@ class RouteTable {
   // Next hops to a switch; empty without a route.
   std::span<const uint16_t> find(size_t hub) const {
     if (hub >= by_hub_.size()) return {};
-    const Range& range = sets_[by_hub_[hub]];
-    return {hops_.data() + range.first, range.count};
+    const Set& set = sets_[by_hub_[hub]];
+    return {set.count == 1 ? &set.only : hops_.data() + set.first, set.count};
   }
   // Asks the CPU for what find() will read first.
   void prefetch(size_t hub) const {
@@ -45,13 +45,15 @@ class RouteTable {
   }
 
  private:
-  struct Range {  // of hops_
-    uint32_t first = 0, count = 0;
+  struct Set {
+    uint32_t first = 0;  // in hops_
+    uint16_t count = 0;
+    uint16_t only = 0;  // a single hop, which saves a miss
   };
 
   const uint64_t salt_;
   std::vector<uint16_t> by_hub_;  // index of sets_; two octets, since each switch has a table
-  std::vector<Range> sets_{1};    // the first is empty
+  std::vector<Set> sets_{1};      // the first is empty
   std::vector<uint16_t> hops_;
   std::map<std::vector<uint16_t>, uint16_t> known_;  // index of sets_
 };

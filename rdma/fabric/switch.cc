@@ -36,34 +36,39 @@ std::string ranges_text(const std::vector<size_t>& numbers) {
 
 Switch::Switch(std::string name, uint32_t number, const DestinationTable& destinations,
                uint64_t seed, Counter& unroutable, size_t cables)
-    : name_(std::move(name)),
+    : destinations_(destinations),
+      ports_(std::make_unique<SwitchPort[]>(cables)),
+      queues_(std::make_unique<EgressQueue[]>(kPriorities * cables)),
+      cables_(cables),
+      outs_(cables),
+      routes_(Rng(seed, "ecmp " + name).next()),
       number_(number),
-      destinations_(destinations),
-      seed_(seed),
+      marker_(marker_rng(seed, name)),
+      rests_(std::make_unique<PortRest[]>(cables)),
       unroutable_(unroutable),
-      units_(std::make_unique<PortUnit[]>(cables)),
-      routes_(Rng(seed, "ecmp " + name_).next()),
-      marker_(marker_rng(seed, name_)) {
+      name_(std::move(name)),
+      seed_(seed) {
   marker_.set(settings_.ecn);
   make_plan();
 }
 
 void Switch::reset() {
-  for (PortUnit& port : ports()) {
-    for (EgressQueue& queue : port.queues) {
-      queue.fifo.clear();
-      queue.bytes.set(0);
-      queue.packets.set(0);
-      queue.peak.set(0);
-    }
-    for (IngressCount& count : port.ingress) count.bytes = 0;
-    port.waiting = 0;
-    port.first = nullptr;
-    port.turn.reset();
-    port.queued_bytes = 0;
-    port.ingress_bytes.set(0);
-    port.ingress_peak.set(0);
-    forget_pauses(port);
+  for (EgressQueue& queue : queues()) {
+    queue.fifo.clear();
+    queue.bytes.set(0);
+    queue.packets.set(0);
+    queue.peak.set(0);
+  }
+  for (SwitchPort& port : ports()) {
+    port.ingress.stored.fill(0);
+    port.ingress.bytes.set(0);
+    port.ingress.peak.set(0);
+    port.ingress.pausing = 0;
+    port.egress.waiting = 0;
+    port.egress.awake = false;
+    port.egress.first = nullptr;
+    port.egress.turn.reset();
+    port.egress.room = static_cast<int64_t>(port.rest->queued_limit);
   }
   flooded_.clear();
   used_.set(0);
@@ -72,34 +77,37 @@ void Switch::reset() {
 }
 
 LinkSink& Switch::add_port(Link& in, Link& out) {
-  PortUnit* unit = &units_[count_];
-  unit->owner = this;
-  unit->index = static_cast<uint16_t>(count_++);
-  unit->in = &in;
-  unit->out = &out;
-  outs_.push_back(&out);
+  SwitchPort& port = ports_[count_];
+  port.ingress.owner = port.egress.owner = this;
+  port.ingress.index = port.egress.index = static_cast<uint16_t>(count_);
+  port.ingress.link = &in;
+  port.egress.link = &out;
+  port.rest = &rests_[count_++];
+  assert(&outs_[port.egress.index] == &out);
   for (Link* link : {&in, &out}) {
     link->add_parameter_listener([this] { make_plan(); });
-    link->add_state_listener([this, unit] { forget_pauses(*unit); });
+    // The link has lost the state of PFC.
+    link->add_state_listener([&port] { port.ingress.pausing = 0; });
   }
   make_plan();
-  unit->headroom_built = unit->headroom_needed;
-  return *unit;
+  port.rest->headroom_built = port.rest->headroom_needed;
+  return port.ingress;
 }
 
-Switch::PortUnit& Switch::unit_of(const Link& out) const {
-  auto it = std::ranges::find_if(ports(), [&](const PortUnit& port) { return port.out == &out; });
+SwitchPort& Switch::port_of(const Link& out) const {
+  auto it = std::ranges::find_if(ports(),
+                                 [&](const SwitchPort& port) { return port.egress.link == &out; });
   assert(it != ports().end());
   return *it;
 }
 
 LinkSource& Switch::source(const Link& out) {
-  return unit_of(out);
+  return port_of(out).egress;
 }
 
 std::vector<uint16_t> Switch::ports_of(std::span<const Link* const> links) const {
   std::vector<uint16_t> ports;
-  for (const Link* link : links) ports.push_back(unit_of(*link).index);
+  for (const Link* link : links) ports.push_back(port_of(*link).egress.index);
   return ports;
 }
 
@@ -120,7 +128,7 @@ std::span<const uint16_t> Switch::hops_of(const Packet& packet) const {
 // up.
 size_t Switch::next_hop(const Packet& packet, std::span<const uint16_t> hops) const {
   if (hops.size() == 1) return hops[0];
-  auto up = [&](uint16_t hop) { return outs_[hop]->up(); };
+  auto up = [&](uint16_t hop) { return outs_[hop].up(); };
   uint64_t hash = routes_.flow_hash(packet);
   uint16_t chosen = hops[RouteTable::choose(hash, hops.size())];
   if (up(chosen)) return chosen;
@@ -140,68 +148,66 @@ std::optional<size_t> Switch::route(const Packet& packet) const {
   return next_hop(packet, hops);
 }
 
-void Switch::flood(PortUnit& from, const Packet& packet, TimeNs now) {
+void Switch::flood(IngressPort& from, const Packet& packet, TimeNs now) {
   const uint32_t number = flooded_.add(from.index);
   for (uint16_t port : flood_) {
-    if (port != from.index) enqueue(&from, units_[port], copy_of(packet), now, number);
+    if (port != from.index) enqueue(&from, ports_[port].egress, copy_of(packet), now, number);
   }
   if (flooded_.copies(number) == 0) flooded_.remove(number);
 }
 
-void Switch::forward_frame(PortUnit& from, PacketPtr&& frame, TimeNs now) {
+void Switch::forward_frame(IngressPort& from, PacketPtr&& frame, TimeNs now) {
   std::span<const uint16_t> hops = way_to(*frame);
   if (hops.empty() || is_group_frame(*frame)) return flood(from, *frame, now);
-  PortUnit& to = units_[next_hop(*frame, hops)];
+  EgressPort& to = ports_[next_hop(*frame, hops)].egress;
   if (to.index != from.index) enqueue(&from, to, std::move(frame), now);
 }
 
-void Switch::forward(PortUnit& from, PacketPtr&& packet, TimeNs now) {
+void Switch::forward(IngressPort& from, PacketPtr&& packet, TimeNs now) {
   if (packet->ethernet) return forward_frame(from, std::move(packet), now);
   if (is_multicast(*packet)) return flood(from, *packet, now);
   std::span<const uint16_t> hops = hops_of(*packet);
   if (hops.empty()) return unroutable_.add_shared();
-  PortUnit& to = units_[next_hop(*packet, hops)];
+  EgressPort& to = ports_[next_hop(*packet, hops)].egress;
   enqueue(&from, to, std::move(packet), now);
 }
 
 bool Switch::send(PacketPtr&& packet, TimeNs now) {
   std::optional<size_t> egress = route(*packet);
-  if (egress) return enqueue(nullptr, units_[*egress], std::move(packet), now);
+  if (egress) return enqueue(nullptr, ports_[*egress].egress, std::move(packet), now);
   unroutable_.add_shared();
   return false;
 }
 
 // `stored`: another copy is in the switch, and only the egress needs room.
-Switch::Shortage Switch::shortage(PortUnit* from, PortUnit& to, size_t priority, uint64_t length,
-                                  bool stored) const {
+Switch::Shortage Switch::shortage(IngressPort* from, EgressPort& to, size_t priority,
+                                  uint64_t length, bool stored) const {
   using Room = RoomCounters;
   if (from && !stored) {
-    const IngressCount& count = from->ingress[priority];
-    if (count.pausing && count.bytes + length > count.limit) return {from->in, &Room::pfc_headroom};
-    if (from->ingress_bytes.get() + length > from->ingress_limit) {
-      return {from->in, &Room::ingress_buffer};
+    const bool pausing = from->pausing >> priority & 1;
+    if (pausing && from->stored[priority] + length > rests_[from->index].paused_limits[priority]) {
+      return {from->link, &Room::pfc_headroom};
     }
+    if (from->bytes.get() + length > from->limit) return {from->link, &Room::ingress_buffer};
   }
   if (!stored && used_.get() + length > settings_.buffer) {
-    return {from ? from->in : to.out, &Room::switch_buffer};
+    return {from ? from->link : to.link, &Room::switch_buffer};
   }
-  if (to.queued_bytes + length > to.queued_limit) {
-    return {to.out, &Room::egress_buffer};
-  }
+  if (to.room < static_cast<int64_t>(length)) return {to.link, &Room::egress_buffer};
   return {};
 }
 
-bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs now,
+bool Switch::enqueue(IngressPort* from, EgressPort& to, PacketPtr&& arriving, TimeNs now,
                      uint32_t flooded) {
   Packet& packet = *arriving;
   size_t priority = priority_of(packet);
   uint64_t length = packet.wire_length();
-  EgressQueue& queue = to.queues[priority];
+  EgressQueue& queue = this->queue(to.index, priority);
   const bool stored = flooded != kNoCopy && flooded_.copies(flooded) > 0;
   if (Shortage lacks = shortage(from, to, priority, length, stored); lacks.link) {
-    lacks.link->counters().overflowed.add();
+    lacks.link->losses().overflowed.add();
     (drops_.*lacks.room).add();
-    to.egress_counters[priority].dropped.add();
+    rests_[to.index].egress_counters[priority].dropped.add();
     return false;
   }
   if (marker_.at_enqueue()) mark(to, priority, packet);
@@ -212,7 +218,7 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs 
   queue.bytes.add(length);
   raise(queue.peak, queue.bytes.get());
   to.waiting |= static_cast<uint8_t>(1u << priority);
-  to.queued_bytes += length;
+  to.room -= static_cast<int64_t>(length);
   packet.ingress = from ? from->index : kNoIngress;
   if (flooded != kNoCopy) {
     packet.ingress = kFlooded;
@@ -222,20 +228,22 @@ bool Switch::enqueue(PortUnit* from, PortUnit& to, PacketPtr&& arriving, TimeNs 
   if (!stored) take_room(from, priority, length);
   if (observer_ && from && !packet.ethernet)
     observer_->enqueued(packet, from->index, to.index, now);
-  to.out->kick();
+  if (!to.awake) {
+    to.awake = true;
+    to.link->kick();
+  }
   return true;
 }
 
-void Switch::take_room(PortUnit* from, size_t priority, uint64_t length) {
+void Switch::take_room(IngressPort* from, size_t priority, uint64_t length) {
   used_.add(length);
   raise(peak_, used_.get());
   if (!from) return;
-  IngressCount& count = from->ingress[priority];
-  from->ingress_bytes.add(length);
-  raise(from->ingress_peak, from->ingress_bytes.get());
-  count.bytes += length;
-  bool above = plan_.pfc && !count.pausing && count.bytes > plan_.pause_above(used_.get());
-  if (above) pause(*from, priority);
+  from->bytes.add(length);
+  raise(from->peak, from->bytes.get());
+  const uint64_t stored = from->stored[priority] += length;
+  const bool pausing = from->pausing >> priority & 1;
+  if (plan_.pfc && !pausing && stored > plan_.pause_above(used_.get())) pause(*from, priority);
 }
 
 // Frees the room of a packet that leaves, if no other copy stays.
@@ -248,18 +256,21 @@ void Switch::free_room(const Packet& packet, size_t priority, uint64_t length) {
   }
   used_.set(used_.get() - length);
   if (from == kNoIngress) return;
-  PortUnit& ingress = units_[from];
-  IngressCount& count = ingress.ingress[priority];
-  ingress.ingress_bytes.set(ingress.ingress_bytes.get() - length);
-  count.bytes -= length;
-  if (count.pausing && plan_.resumes(count.bytes, used_.get())) resume(ingress, priority);
+  IngressPort& ingress = ports_[from].ingress;
+  ingress.bytes.set(ingress.bytes.get() - length);
+  const uint64_t stored = ingress.stored[priority] -= length;
+  const bool pausing = ingress.pausing >> priority & 1;
+  if (pausing && plan_.resumes(stored, used_.get())) resume(ingress, priority);
 }
 
-PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
-  auto ready = static_cast<uint8_t>(from.waiting & ~from.out->paused());
-  if (ready == 0) return nullptr;
+PacketPtr Switch::dequeue(EgressPort& from, TimeNs now) {
+  auto ready = static_cast<uint8_t>(from.waiting & ~from.link->paused());
+  if (ready == 0) {
+    from.awake = false;
+    return nullptr;
+  }
   size_t priority = from.turn.next(ready);
-  EgressQueue& queue = from.queues[priority];
+  EgressQueue& queue = this->queue(from.index, priority);
   PacketPtr packet = queue.fifo.pop();
   uint64_t length = packet->wire_length();
   from.turn.sent(priority, length + kEthernetOverhead);
@@ -270,31 +281,30 @@ PacketPtr Switch::dequeue(PortUnit& from, TimeNs now) {
   queue.packets.set(queue.packets.get() - 1);
   if (queue_times_) note_length(queue, now);
   queue.bytes.set(queue.bytes.get() - length);
-  from.queued_bytes -= length;
+  from.room += static_cast<int64_t>(length);
   if (marker_.at_dequeue()) mark(from, priority, *packet);
   if (packet->option_len > 0 && settings_.telemetry) stamp(from, queue, *packet, now);
   free_room(*packet, priority, length);
   return packet;
 }
 
-void Switch::prefetch_pull(const PortUnit& from, int step) const {
+void Switch::prefetch_pull(const EgressPort& from, int step) const {
   if (step == 1) {
     if (from.first) rocefs::prefetch(*from.first);
-    if (from.waiting) __builtin_prefetch(&from.queues[std::countr_zero(from.waiting)], 1);
+    if (from.waiting) {
+      __builtin_prefetch(&queue(from.index, std::countr_zero(from.waiting)), 1);
+    }
   } else if (step == 2 && from.first && from.first->ingress < kFlooded) {
-    const PortUnit& ingress = units_[from.first->ingress];
-    __builtin_prefetch(&ingress, 1);
-    __builtin_prefetch(&ingress.ingress[priority_of(*from.first)], 1);
+    prefetch_two_lines(&ports_[from.first->ingress].ingress);
   }
 }
 
 // Follows the packet's way, a miss at each step. A packet's first switch must look up where it
 // goes.
-void Switch::prefetch_receive(const PortUnit& from, const Packet& packet, int step) const {
+void Switch::prefetch_receive(const IngressPort&, const Packet& packet, int step) const {
   const bool found = destinations_.found(packet);
   if (!found && (packet.ethernet || is_multicast(packet))) return;
   if (step == 1) {
-    __builtin_prefetch(&from.ingress[priority_of(packet)], 1);
     return found ? routes_.prefetch(packet.destination.hub) : destinations_.prefetch(packet);
   }
   if (step == 2 && !found) {
@@ -307,16 +317,14 @@ void Switch::prefetch_receive(const PortUnit& from, const Packet& packet, int st
   if (hops.empty()) return;
   size_t hop = hops[0];
   if (hops.size() > 1) hop = hops[RouteTable::choose(routes_.flow_hash(packet), hops.size())];
-  outs_[hop]->prefetch();
-  prefetch_two_lines(&units_[hop]);
-  __builtin_prefetch(&units_[hop].queues[priority_of(packet)], 1);
+  outs_[hop].prefetch();
+  __builtin_prefetch(&ports_[hop].egress, 1);
+  __builtin_prefetch(&queue(hop, priority_of(packet)), 1);
 }
 
 void Switch::measure_queues(QueueTimes& into, TimeNs now) {
   queue_times_ = &into;
-  for (PortUnit& port : ports()) {
-    for (EgressQueue& queue : port.queues) queue.since = now;
-  }
+  for (EgressQueue& queue : queues()) queue.since = now;
 }
 
 // The queue had its length until now, and is about to have another one.
@@ -332,49 +340,42 @@ void Switch::note_length(EgressQueue& queue, TimeNs now) {
 
 void Switch::note_queues(TimeNs now) {
   if (!queue_times_) return;
-  for (PortUnit& port : ports()) {
-    for (EgressQueue& queue : port.queues) {
-      if (queue.times) note_length(queue, now);
-    }
+  for (EgressQueue& queue : queues()) {
+    if (queue.times) note_length(queue, now);
   }
   queue_times_->settle();
 }
 
-void Switch::mark(PortUnit& port, size_t priority, Packet& packet) {
+void Switch::mark(EgressPort& port, size_t priority, Packet& packet) {
   Ecn ecn = ecn_of(packet);
   if (ecn == Ecn::kNotCapable || ecn == Ecn::kCongested) return;
-  if (!marker_.marks(port.queues[priority].bytes.get())) return;
+  if (!marker_.marks(queue(port.index, priority).bytes.get())) return;
   mark_congested(packet);
-  port.egress_counters[priority].marked.add();
+  rests_[port.index].egress_counters[priority].marked.add();
 }
 
 // The octets sent include Ethernet framing, as the link's rate does.
-void Switch::stamp(const PortUnit& port, const EgressQueue& queue, Packet& packet, TimeNs now) {
-  const LinkCounters& sent = port.out->counters();
+void Switch::stamp(const EgressPort& port, const EgressQueue& queue, Packet& packet, TimeNs now) {
+  const LinkCounters& sent = port.link->counters();
   wire::Telemetry(packet.options())
       .stamp({.queue = queue.bytes.get(),
               .sent = sent.bytes.get() + sent.packets.get() * kEthernetOverhead,
               .time_ns = static_cast<uint64_t>(now),
-              .rate_bps = port.out->parameters().rate_bps,
-              .port = static_cast<uint16_t>((port.out->id() + 1) * 40503u)});
+              .rate_bps = port.link->parameters().rate_bps,
+              .port = static_cast<uint16_t>((port.link->id() + 1) * 40503u)});
 }
 
-void Switch::pause(PortUnit& port, size_t priority) {
-  IngressCount& count = port.ingress[priority];
-  count.pausing = true;
-  count.limit = count.bytes + port.headroom;
-  count.counters.pause_sent.add();
-  port.out->send_pause(priority, true);
+void Switch::pause(IngressPort& port, size_t priority) {
+  PortRest& rest = rests_[port.index];
+  port.pausing |= static_cast<uint8_t>(1u << priority);
+  rest.paused_limits[priority] = port.stored[priority] + rest.headroom;
+  rest.ingress_counters[priority].pause_sent.add();
+  outs_[port.index].send_pause(priority, true);
 }
 
-void Switch::resume(PortUnit& port, size_t priority) {
-  port.ingress[priority].pausing = false;
-  port.out->send_pause(priority, false);
-}
-
-// Clears the pause state after the link has lost it.
-void Switch::forget_pauses(PortUnit& port) {
-  for (IngressCount& count : port.ingress) count.pausing = false;
+void Switch::resume(IngressPort& port, size_t priority) {
+  port.pausing &= static_cast<uint8_t>(~(1u << priority));
+  outs_[port.index].send_pause(priority, false);
 }
 
 // The configured headroom, or what the link needs, limited by the buffer.
@@ -385,13 +386,16 @@ uint64_t Switch::headroom_for(const SwitchSettings& settings, uint64_t needed) c
 
 void Switch::make_plan() {
   uint64_t reserved = 0;
-  for (PortUnit& port : ports()) {
-    port.ingress_limit = port.in->parameters().ingress_buffer_bytes;
-    port.queued_limit = port.out->parameters().buffer_bytes;
-    port.headroom_needed = headroom_of(port.in->parameters(), port.out->parameters(),
-                                       settings_.telemetry ? wire::kMaxOptionsLen : 0);
-    port.headroom = headroom_for(settings_, port.headroom_needed);
-    reserved += kPriorities * port.headroom;
+  for (SwitchPort& port : ports()) {
+    const LinkParameters& in = port.ingress.link->parameters();
+    const LinkParameters& out = port.egress.link->parameters();
+    PortRest& rest = *port.rest;
+    port.ingress.limit = in.ingress_buffer_bytes;
+    port.egress.room += static_cast<int64_t>(out.buffer_bytes - rest.queued_limit);
+    rest.queued_limit = out.buffer_bytes;
+    rest.headroom_needed = headroom_of(in, out, settings_.telemetry ? wire::kMaxOptionsLen : 0);
+    rest.headroom = headroom_for(settings_, rest.headroom_needed);
+    reserved += kPriorities * rest.headroom;
   }
   note_headroom();
   plan_ = BufferPlan(settings_, count_, reserved);
@@ -399,19 +403,20 @@ void Switch::make_plan() {
 
 void Switch::set_warning(std::function<void(const std::string&)> warn) {
   warn_ = std::move(warn);
-  for (PortUnit& port : ports()) port.headroom_short = false;
+  for (PortRest& rest : rests()) rest.headroom_short = false;
   note_headroom();
 }
 
 // Reports ports that have come short of headroom, those with the same figures in one line.
 void Switch::note_headroom() {
   std::map<std::pair<uint64_t, uint64_t>, std::vector<size_t>> news;
-  for (PortUnit& port : ports()) {
-    bool is_short = settings_.pfc.enable && port.headroom < port.headroom_needed;
-    if (is_short && !port.headroom_short) {
-      news[{port.headroom, port.headroom_needed}].push_back(port.index + 1);
+  for (const SwitchPort& port : ports()) {
+    PortRest& rest = *port.rest;
+    bool is_short = settings_.pfc.enable && rest.headroom < rest.headroom_needed;
+    if (is_short && !rest.headroom_short) {
+      news[{rest.headroom, rest.headroom_needed}].push_back(port.egress.index + 1u);
     }
-    port.headroom_short = is_short;
+    rest.headroom_short = is_short;
   }
   if (!warn_) return;
   for (const auto& [figures, numbers] : news) {
@@ -429,8 +434,8 @@ void Switch::note_headroom() {
 Result<void> Switch::check(std::span<const KnobValue> proposed) const {
   SwitchSettings settings = SwitchSettings::of(proposed);
   uint64_t reserved = 0;
-  for (const PortUnit& port : ports()) {
-    uint64_t needed = std::min(port.headroom_needed, port.headroom_built);
+  for (const PortRest& rest : rests()) {
+    uint64_t needed = std::min(rest.headroom_needed, rest.headroom_built);
     reserved += kPriorities * headroom_for(settings, needed);
   }
   return check_settings(settings, count_, reserved);
@@ -441,11 +446,12 @@ void Switch::apply(std::span<const KnobValue> values) {
   uint64_t bound_before = plan_.ecn_bound();
   marker_.set(settings_.ecn);
   make_plan();
-  for (PortUnit& port : ports()) {
+  for (SwitchPort& port : ports()) {
     for (size_t priority = 0; priority < kPriorities; ++priority) {
-      const IngressCount& count = port.ingress[priority];
-      bool ends = !plan_.pfc || plan_.resumes(count.bytes, used_.get());
-      if (count.pausing && ends) resume(port, priority);
+      IngressPort& ingress = port.ingress;
+      const bool pausing = ingress.pausing >> priority & 1;
+      bool ends = !plan_.pfc || plan_.resumes(ingress.stored[priority], used_.get());
+      if (pausing && ends) resume(ingress, priority);
     }
   }
   bool news = settings_.ecn.kmin != before.ecn.kmin || plan_.ecn_bound() != bound_before ||

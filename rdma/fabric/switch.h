@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/counter.h"
+#include "core/base/object_row.h"
 #include "core/base/rng.h"
 #include "core/tree/knob.h"
 #include "rdma/fabric/destination_table.h"
@@ -40,7 +41,7 @@ class SwitchObserver {
   virtual void enqueued(const Packet& packet, size_t ingress, size_t egress, TimeNs now) = 0;
 };
 
-class Switch final : public KnobOwner {
+class alignas(64) Switch final : public KnobOwner {
  public:
   // `number`: among the switches of its fabric, whose `destinations` outlive it. `unroutable`
   // counts packets without a route. `cables`: how many ports will be added.
@@ -49,7 +50,9 @@ class Switch final : public KnobOwner {
 
   const std::string& name() const { return name_; }
   uint32_t number() const { return number_; }
-  // Adds a cable: `in` leads to this switch, `out` away from it.
+  // Memory for the links out of the switch, made in the order of ports.
+  ObjectRow<Link>& outs() { return outs_; }
+  // Adds a cable: `in` leads to this switch, `out`, the next of outs(), away from it.
   LinkSink& add_port(Link& in, Link& out);
   // Source of a link out of this switch.
   LinkSource& source(const Link& out);
@@ -69,11 +72,11 @@ class Switch final : public KnobOwner {
   void reset();
 
   size_t port_count() const { return count_; }
-  SwitchPort& port(size_t index) { return units_[index]; }
-  const SwitchPort& port(size_t index) const { return units_[index]; }
-  // Octets queued at an egress port.
-  uint64_t queued(size_t port, size_t priority) const {
-    return units_[port].queues[priority].bytes.get();
+  SwitchPort& port(size_t index) { return ports_[index]; }
+  const SwitchPort& port(size_t index) const { return ports_[index]; }
+  EgressQueue& queue(size_t port, size_t priority) { return queues_[priority * cables_ + port]; }
+  const EgressQueue& queue(size_t port, size_t priority) const {
+    return queues_[priority * cables_ + port];
   }
   // The egress port of the packet at present; empty without a route.
   std::optional<size_t> route(const Packet& packet) const;
@@ -101,77 +104,88 @@ class Switch final : public KnobOwner {
   void apply(std::span<const KnobValue> values) override;
 
  private:
-  struct PortUnit final : SwitchPort {
-    Packet* pull(TimeNs now) override { return owner->dequeue(*this, now).release(); }
-    bool ready() const override { return (waiting & ~out->paused()) != 0; }
-    void receive(Packet* arriving, TimeNs now) override {
-      PacketPtr packet(arriving);
-      owner->forward(*this, std::move(packet), now);
-    }
-    void prefetch(int step) const override { owner->prefetch_pull(*this, step); }
-    void prefetch(const Packet& packet, int step) const override {
-      owner->prefetch_receive(*this, packet, step);
-    }
-  };
+  friend IngressPort;
+  friend EgressPort;
 
-  std::span<PortUnit> ports() const { return {units_.get(), count_}; }
-  PortUnit& unit_of(const Link& out) const;
+  std::span<SwitchPort> ports() const { return {ports_.get(), count_}; }
+  std::span<EgressQueue> queues() const { return {queues_.get(), kPriorities * cables_}; }
+  std::span<PortRest> rests() const { return {rests_.get(), count_}; }
+  SwitchPort& port_of(const Link& out) const;
   std::vector<uint16_t> ports_of(std::span<const Link* const> links) const;
   std::span<const uint16_t> way_to(const Packet& packet) const;
   std::span<const uint16_t> hops_of(const Packet& packet) const;
-  void forward(PortUnit& from, PacketPtr&& packet, TimeNs now);
-  void forward_frame(PortUnit& from, PacketPtr&& frame, TimeNs now);
-  void flood(PortUnit& from, const Packet& packet, TimeNs now);
+  void forward(IngressPort& from, PacketPtr&& packet, TimeNs now);
+  void forward_frame(IngressPort& from, PacketPtr&& frame, TimeNs now);
+  void flood(IngressPort& from, const Packet& packet, TimeNs now);
   static constexpr uint32_t kNoCopy = ~0u;
   // `from` is null for packets of the switch itself. `flooded`: the packet's number, of a copy.
   // False if the packet was dropped.
-  bool enqueue(PortUnit* from, PortUnit& to, PacketPtr&& packet, TimeNs now,
+  bool enqueue(IngressPort* from, EgressPort& to, PacketPtr&& packet, TimeNs now,
                uint32_t flooded = kNoCopy);
-  PacketPtr dequeue(PortUnit& from, TimeNs now);
-  void prefetch_pull(const PortUnit& from, int step) const;
-  void prefetch_receive(const PortUnit& from, const Packet& packet, int step) const;
+  PacketPtr dequeue(EgressPort& from, TimeNs now);
+  void prefetch_pull(const EgressPort& from, int step) const;
+  void prefetch_receive(const IngressPort& from, const Packet& packet, int step) const;
   size_t next_hop(const Packet& packet, std::span<const uint16_t> hops) const;
   // Room that a packet lacks: the link whose limit is reached, or which the packet came by.
   struct Shortage {
     Link* link = nullptr;  // null if there is room
     Counter RoomCounters::*room = nullptr;
   };
-  Shortage shortage(PortUnit* from, PortUnit& to, size_t priority, uint64_t length,
+  Shortage shortage(IngressPort* from, EgressPort& to, size_t priority, uint64_t length,
                     bool stored) const;
-  void take_room(PortUnit* from, size_t priority, uint64_t length);
+  void take_room(IngressPort* from, size_t priority, uint64_t length);
   void free_room(const Packet& packet, size_t priority, uint64_t length);
   void note_length(EgressQueue& queue, TimeNs now);
-  void mark(PortUnit& port, size_t priority, Packet& packet);
-  static void stamp(const PortUnit& port, const EgressQueue& queue, Packet& packet, TimeNs now);
-  void pause(PortUnit& port, size_t priority);
-  void resume(PortUnit& port, size_t priority);
-  void forget_pauses(PortUnit& port);
+  void mark(EgressPort& port, size_t priority, Packet& packet);
+  static void stamp(const EgressPort& port, const EgressQueue& queue, Packet& packet, TimeNs now);
+  void pause(IngressPort& port, size_t priority);
+  void resume(IngressPort& port, size_t priority);
   uint64_t headroom_for(const SwitchSettings& settings, uint64_t needed) const;
   void make_plan();
   void note_headroom();
   void warn_of_late_marks();
 
-  const std::string name_;
-  const uint32_t number_;
+  // Fields that packets need come first, in few cache lines. Ports, queues and links lie side by
+  // side: their addresses are computed, where pointers to them would cost a miss.
   const DestinationTable& destinations_;
-  const uint64_t seed_;
-  Counter& unroutable_;
-  // Side by side: the address of a port is computed, where a pointer to it would cost a miss.
-  const std::unique_ptr<PortUnit[]> units_;
-  size_t count_ = 0;         // ports that were added
-  std::vector<Link*> outs_;  // of each port
+  const std::unique_ptr<SwitchPort[]> ports_;
+  // By priority, then by port: most fabrics use few priorities.
+  const std::unique_ptr<EgressQueue[]> queues_;
+  const size_t cables_;  // room for ports
+  ObjectRow<Link> outs_;
+  Counter used_, peak_;
   RouteTable routes_;
-  std::vector<uint16_t> default_hops_;
-  std::vector<uint16_t> flood_;
-  FloodedPackets flooded_;
+  const uint32_t number_;
+  SwitchObserver* observer_ = nullptr;
+  QueueTimes* queue_times_ = nullptr;  // null: queues are not measured
   SwitchSettings settings_ = SwitchSettings::initial();
   BufferPlan plan_;
   RedMarker marker_;
-  Counter used_, peak_;
+
+  const std::unique_ptr<PortRest[]> rests_;
+  size_t count_ = 0;  // ports that were added
+  std::vector<uint16_t> default_hops_;
+  std::vector<uint16_t> flood_;
+  FloodedPackets flooded_;
   RoomCounters drops_;
-  SwitchObserver* observer_ = nullptr;
-  QueueTimes* queue_times_ = nullptr;  // null: queues are not measured
+  Counter& unroutable_;
+  const std::string name_;
+  const uint64_t seed_;
   std::function<void(const std::string&)> warn_;
 };
+
+inline void IngressPort::receive(Packet* arriving, TimeNs now) {
+  PacketPtr packet(arriving);
+  owner->forward(*this, std::move(packet), now);
+}
+inline void IngressPort::prefetch(const Packet& packet, int step) const {
+  owner->prefetch_receive(*this, packet, step);
+}
+inline Packet* EgressPort::pull(TimeNs now) {
+  return owner->dequeue(*this, now).release();
+}
+inline void EgressPort::prefetch(int step) const {
+  owner->prefetch_pull(*this, step);
+}
 
 }  // namespace rocefs

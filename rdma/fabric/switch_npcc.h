@@ -24,7 +24,7 @@ class SwitchNpcc final : public SwitchObserver, public NpccHost {
 
   void enqueued(const Packet& packet, size_t ingress, size_t egress, TimeNs now) override;
   uint64_t queue_length(size_t egress, size_t priority) const override {
-    return switch_.queued(egress, priority);
+    return switch_.queue(egress, priority).bytes.get();
   }
   std::optional<uint32_t> sender_of(const NpccFlowKey& flow,
                                     std::optional<uint32_t> last) const override {

@@ -1,6 +1,9 @@
 // Port of a switch: an egress queue per priority, and an ingress count per priority of packets
 // still in the switch. Any thread may read counters and gauges; all else belongs to the core's
 // thread.
+//
+// The ports of a large fabric do not fit the caches, nor do their pages fit the CPU's table of
+// pages: what every packet needs is in few lines close together, all else apart from it.
 #pragma once
 
 #include <array>
@@ -57,37 +60,58 @@ struct alignas(64) EgressQueue {
   uint64_t longest = 0;         // octets
 };
 
-// Count of an ingress port and priority.
-struct IngressCount {
-  uint64_t bytes = 0;    // stored anywhere in the switch
-  bool pausing = false;  // PAUSE was sent
-  uint64_t limit = 0;    // while pausing: octets within threshold and headroom
-  IngressCounters counters;
-};
-
 class Switch;
 
-// Fields that every packet needs come first, in two cache lines; its queue is another one.
-struct SwitchPort : LinkSource, LinkSink {
-  Link* in = nullptr;
-  Link* out = nullptr;
+// Ingress of a port: two cache lines, side by side.
+struct alignas(128) IngressPort final : LinkSink {
   Switch* owner = nullptr;
-  uint64_t queued_bytes = 0;  // in all queues
-  Counter ingress_bytes;      // stored anywhere in the switch, all priorities
+  Link* link = nullptr;
+  Counter bytes;  // stored anywhere in the switch, all priorities
+  Counter peak;
+  uint64_t limit = 0;  // by the link's present parameters
   uint16_t index = 0;
-  uint8_t waiting = 0;  // priorities with queued packets
-  // Limits by the links' present parameters.
-  uint64_t queued_limit = 0, ingress_limit = 0;
-  Counter ingress_peak;
+  uint8_t pausing = 0;                                     // priorities for which PAUSE was sent
+  alignas(64) std::array<uint64_t, kPriorities> stored{};  // octets anywhere in the switch
+
+  void receive(Packet* packet, TimeNs now) override;
+  void prefetch(const Packet& packet, int step) const override;
+};
+
+// Egress of a port: a cache line. Its queues are the switch's.
+struct alignas(64) EgressPort final : LinkSource {
+  Switch* owner = nullptr;
+  Link* link = nullptr;
+  // Octets that may still be queued; below 0 if the limit was lowered.
+  int64_t room = 0;
   // A packet of one of the queues, most likely the next to be transmitted: to be asked for early.
   const Packet* first = nullptr;
   PriorityTurn turn;
-  uint64_t headroom = 0;  // octets per priority
+  uint8_t waiting = 0;  // priorities with queued packets
+  bool awake = false;   // the link pulls again, and need not be kicked
+  uint16_t index = 0;
+
+  Packet* pull(TimeNs now) override;
+  bool ready() override { return awake = (waiting & ~link->paused()) != 0; }
+  void prefetch(int step) const override;
+};
+static_assert(sizeof(IngressPort) == 128 && sizeof(EgressPort) == 64);
+
+// Fields of a port that few packets need.
+struct PortRest {
+  uint64_t queued_limit = 0;  // by the link's present parameters
+  uint64_t headroom = 0;      // octets per priority
   bool headroom_short = false;
   uint64_t headroom_needed = 0, headroom_built = 0;  // by the links' present and initial parameters
-  std::array<EgressQueue, kPriorities> queues;
+  // Octets within threshold and headroom, of each priority, while PAUSE was sent.
+  std::array<uint64_t, kPriorities> paused_limits{};
+  std::array<IngressCounters, kPriorities> ingress_counters;
   std::array<EgressCounters, kPriorities> egress_counters;
-  std::array<IngressCount, kPriorities> ingress;
+};
+
+struct SwitchPort {
+  IngressPort ingress;
+  EgressPort egress;
+  PortRest* rest = nullptr;
 };
 
 }  // namespace rocefs

@@ -167,8 +167,12 @@ const std::string& Fabric::far_end(const Link& link) const {
 Link& Fabric::add_link(const std::string& from, const std::string& to, unsigned parallel) {
   auto id = static_cast<uint32_t>(links_.size());
   FabricResources& part = part_of(from);
-  links_.push_back(std::make_unique<Link>(link_name(from, to, parallel), id, initial_.back(),
-                                          seed(), part.scheduler(), part.trace()));
+  auto make = [&](auto& memory) {
+    return &memory.make(link_name(from, to, parallel), id, initial_.back(), seed(),
+                        part.scheduler(), part.trace());
+  };
+  Switch* hub = find_switch(from);
+  links_.push_back(hub ? make(hub->outs()) : make(link_memory_));
   link_names_.add(*links_.back());
   wires_.push_back({from, to});
   return *links_.back();

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/base/slabs.h"
 #include "core/config/topology.h"
 #include "rdma/fabric/fabric_resources.h"
 #include "rdma/fabric/link.h"
@@ -47,7 +48,7 @@ class Fabric : public FabricResources {
   void capture_by(CaptureSink* sink);
 
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_; }
-  const std::vector<std::unique_ptr<Link>>& links() const { return links_; }
+  const std::vector<Link*>& links() const { return links_; }
   const std::vector<std::unique_ptr<Switch>>& switches() const { return switches_; }
   const std::vector<std::unique_ptr<Uplink>>& uplinks() const { return uplinks_; }
   // One per switch.
@@ -110,7 +111,8 @@ class Fabric : public FabricResources {
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<std::unique_ptr<SwitchNpcc>> npcc_;
   std::vector<std::unique_ptr<Uplink>> uplinks_;
-  std::vector<std::unique_ptr<Link>> links_;
+  Slabs<Link> link_memory_;  // of links that no switch transmits on
+  std::vector<Link*> links_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<Wire> wires_;                         // of links_
   std::vector<LinkParameters> initial_;             // by cable

@@ -29,7 +29,7 @@ void Fabric::find_trunks() {
     const Wire& wire = wires_[i];
     if (wire.from_hub == kNoHub) continue;
     if (wire.to_hub == kNoHub) {
-      to_ports_[wire.from_hub].push_back(links_[i].get());
+      to_ports_[wire.from_hub].push_back(links_[i]);
       continue;
     }
     trunks_[wire.to_hub].push_back({i, wire.from_hub, wire.port});
@@ -122,7 +122,7 @@ std::vector<const Link*> Fabric::way(const Port& from, const Port& to) {
   while (at != last) {
     const uint32_t link = towards[at];
     if (link == kNoLink) return {};
-    way.push_back(links_[link].get());
+    way.push_back(links_[link]);
     at = wires_[link].to_hub;
   }
   way.push_back(&last_link);
@@ -160,8 +160,8 @@ void Fabric::serve_outside() {
         Port& port = device->port(number);
         if (!port.cabled()) continue;
         const Wire& at = wires_[port.ingress().id()];
-        bool reached = at.from_hub == kNoHub ? &port.ingress() == links_[i].get()
-                                             : search.reached(at.from_hub);
+        bool reached =
+            at.from_hub == kNoHub ? &port.ingress() == links_[i] : search.reached(at.from_hub);
         if (!reached) continue;
         for (const Ip& ip : gids_of(port.spec())) outside->serve(ip, port);
       }
@@ -217,8 +217,8 @@ void Fabric::route_groups() {
     for (uint32_t member : members) {
       connected[member] = true;
       uint32_t up = parents[member]->link;
-      flood[member].push_back(links_[up].get());
-      flood[wires_[up].to_hub].push_back(links_[up ^ 1].get());
+      flood[member].push_back(links_[up]);
+      flood[wires_[up].to_hub].push_back(links_[up ^ 1]);
     }
   }
   for (size_t i = 0; i < switches_.size(); ++i) switches_[i]->set_flood(flood[i]);

@@ -94,7 +94,7 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   // turns of data. Priorities that PFC has paused wait.
   Packet* pull(TimeNs now) override;
   // True also when all priorities are paused: pull() notes when the wait begins.
-  bool ready() const override {
+  bool ready() override {
     return cnps_.ready() || gsi_.ready() ||
            (acknowledges_.ready | data_.ready | waiting_frames()) != 0;
   }

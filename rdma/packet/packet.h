@@ -91,7 +91,7 @@ struct Destination {
 struct alignas(64) Packet {
   Packet* next = nullptr;  // next in its FIFO
   union {
-    TimeNs arrival = 0;  // on a link: time of arrival at its far end
+    TimeNs arrival = 0;  // of a CNP that is in process: when it will have been
     uint32_t flooded;    // in a switch, as one of several copies: number of the packet there
   };
   Payload payload;

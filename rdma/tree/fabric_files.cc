@@ -24,7 +24,7 @@ std::shared_ptr<KnobSet> LinkKnobs::at(const Link& link) const {
   if (const Made* known = place.load(std::memory_order_acquire)) return *known;
   const Fabric& fabric = shared_->fabric;
   auto fresh = std::make_unique<const Made>(
-      std::make_shared<KnobSet>(kLinkKnobs, shared_->engine, fabric.links()[link.id()].get(),
+      std::make_shared<KnobSet>(kLinkKnobs, shared_->engine, fabric.links()[link.id()],
                                 Link::values_of(fabric.initial_parameters(link))));
   const Made* known = nullptr;
   if (place.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) {
@@ -44,12 +44,12 @@ void store_link_state(Engine& engine, const LinkKnobs& knobs, const Link& link, 
 void add_fabric_files(Tree& tree, const std::string& debug, Fabric& fabric, const LinkKnobs& knobs,
                       Engine& engine) {
   tree.add_later(debug + "/links", [&tree, debug, &fabric, knobs] {
-    for (const auto& one : fabric.links()) {
-      Link* link = one.get();
+    for (Link* link : fabric.links()) {
       std::string directory = fmt::format("{}/links/{}", debug, link->name());
       tree.add_later(directory, [&tree, directory, link, knobs] {
         add_knob_files(tree, directory, knobs.at(*link));
         add_counter_files(tree, directory, kLinkCounters, link->counters());
+        add_counter_files(tree, directory, kLinkLosses, link->losses());
         tree.add_later(directory + "/pfc", [&tree, directory, link] {
           for (size_t priority = 0; priority < kPriorities; ++priority) {
             add_pause_files(tree, fmt::format("{}/pfc/{}", directory, priority),

@@ -44,8 +44,8 @@ class FiredFile final : public Attribute {
 Inject::Inject(Tree& tree, const std::string& directory, Engine& engine, Fabric& fabric,
                const LinkKnobs& knobs)
     : tree_(tree), directory_(directory), engine_(engine), fabric_(fabric), knobs_(knobs) {
-  for (const auto& link : fabric.links()) {
-    injectors_[link.get()] = std::make_unique<Injector>(*link);
+  for (Link* link : fabric.links()) {
+    injectors_[link] = std::make_unique<Injector>(*link);
   }
   tree_.add_directory(directory_, true);
   add_trigger(tree_, directory_, kAdd, engine_,

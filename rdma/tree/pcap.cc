@@ -122,7 +122,7 @@ void PcapCapture::start() {
 }
 
 void PcapCapture::set_taps(LinkTap* tap) {
-  for (const auto& link : fabric_.links()) link->set_tap(tap);
+  for (Link* link : fabric_.links()) link->set_tap(tap);
 }
 
 void PcapCapture::append(const void* data, size_t size) {

@@ -56,24 +56,25 @@ void add_pause_files(Tree& tree, const std::string& directory, PauseState& state
 
 namespace {
 
-void add_port(Tree& tree, const std::string& directory, SwitchPort& port, Fabric& fabric,
+void add_port(Tree& tree, const std::string& directory, Switch& hub, size_t index, Fabric& fabric,
               Engine& engine) {
+  SwitchPort& port = hub.port(index);
   for (size_t priority = 0; priority < kPriorities; ++priority) {
     std::string here = fmt::format("{}/queue/{}", directory, priority);
-    EgressQueue& queue = port.queues[priority];
+    EgressQueue& queue = hub.queue(index, priority);
     add_reading(tree, here + "/bytes", queue.bytes, "octets queued for this port now");
     add_reading(tree, here + "/packets", queue.packets, "packets queued for this port now");
     add_peak(tree, here, kQueuePeak, engine, queue.peak, queue.bytes);
-    add_counter_files(tree, here, kEgressCounters, port.egress_counters[priority]);
+    add_counter_files(tree, here, kEgressCounters, port.rest->egress_counters[priority]);
     here = fmt::format("{}/pfc/{}", directory, priority);
-    add_counter_files(tree, here, kIngressCounters, port.ingress[priority].counters);
-    add_pause_files(tree, here, port.out->pause_state(priority));
+    add_counter_files(tree, here, kIngressCounters, port.rest->ingress_counters[priority]);
+    add_pause_files(tree, here, port.egress.link->pause_state(priority));
   }
-  add_reading(tree, directory + "/ingress/bytes", port.ingress_bytes,
+  add_reading(tree, directory + "/ingress/bytes", port.ingress.bytes,
               "octets received through this port that the switch stores now");
-  add_peak(tree, directory + "/ingress", kIngressPeak, engine, port.ingress_peak,
-           port.ingress_bytes);
-  tree.add_file(directory + "/link", constant(fabric.far_end(*port.out),
+  add_peak(tree, directory + "/ingress", kIngressPeak, engine, port.ingress.peak,
+           port.ingress.bytes);
+  tree.add_file(directory + "/link", constant(fabric.far_end(*port.egress.link),
                                               "the far end of the cable: a switch, or a device's "
                                               "port"));
 }
@@ -88,8 +89,8 @@ void add_switch(Tree& tree, const std::string& directory, Switch& one, Fabric& f
   add_peak(tree, directory, kBufferPeak, engine, one.peak(), one.used());
   for (size_t i = 0; i < one.port_count(); ++i) {
     std::string port = fmt::format("{}/ports/{}", directory, i + 1);
-    tree.add_later(port, [&tree, port, &at = one.port(i), &fabric, &engine] {
-      add_port(tree, port, at, fabric, engine);
+    tree.add_later(port, [&tree, port, &one, i, &fabric, &engine] {
+      add_port(tree, port, one, i, fabric, engine);
     });
   }
   add_npcc_files(tree, directory, *fabric.npcc()[one.number()], engine);

@@ -76,7 +76,7 @@ class Uplink final : public LinkSource, public LinkSink, public KnobOwner {
 
   void receive(Packet* packet, TimeNs now) override;
   Packet* pull(TimeNs now) override;
-  bool ready() const override { return (waiting_in_ & ~out_->paused()) != 0; }
+  bool ready() override { return (waiting_in_ & ~out_->paused()) != 0; }
   // Drops waiting packets; messages in progress stay with the kernel.
   void reset();
 

@@ -34,7 +34,7 @@ struct Net {
   uint64_t hops() const {
     uint64_t sum = 0;
     for (const auto& link : fabric.links()) {
-      sum += link->counters().packets.get() - link->counters().lost.get();
+      sum += link->counters().packets.get() - link->losses().lost.get();
     }
     return sum;
   }

@@ -136,14 +136,13 @@ struct Star : World {
     PacketPtr packet = packet_between(*this, from, to, flavour);
     link(fmt::format("h{}-s", from)).sink().receive(packet.release(), scheduler.now());
   }
-  EgressQueue& queue(unsigned host, size_t priority = 0) {
-    return hub.port(host - 1).queues[priority];
-  }
+  EgressQueue& queue(unsigned host, size_t priority = 0) { return hub.queue(host - 1, priority); }
   EgressCounters& egress_counters(unsigned host, size_t priority = 0) {
-    return hub.port(host - 1).egress_counters[priority];
+    return hub.port(host - 1).rest->egress_counters[priority];
   }
-  IngressCount& ingress(unsigned host, size_t priority = 0) {
-    return hub.port(host - 1).ingress[priority];
+  IngressPort& ingress(unsigned host) { return hub.port(host - 1).ingress; }
+  uint64_t pause_sent(unsigned host, size_t priority = 0) {
+    return hub.port(host - 1).rest->ingress_counters[priority].pause_sent.get();
   }
   uint64_t received(unsigned host) {
     return counters("h" + std::to_string(host)).port_rcv_packets.get();
@@ -151,7 +150,8 @@ struct Star : World {
   uint64_t dropped() {
     uint64_t sum = 0;
     for (size_t port = 0; port < hub.port_count(); ++port) {
-      for (const EgressCounters& one : hub.port(port).egress_counters) sum += one.dropped.get();
+      for (const EgressCounters& one : hub.port(port).rest->egress_counters)
+        sum += one.dropped.get();
     }
     return sum;
   }

@@ -66,8 +66,8 @@ TEST_CASE("switch: a packet that exceeds the buffer is dropped, and counted at i
   CHECK(star.hub.used().get() == 2 * kFullPacket);
   star.arrive(2, 3, {1});
   CHECK(star.egress_counters(3, 1).dropped.get() == 1);
-  CHECK(star.link("h2-s").counters().overflowed.get() == 1);
-  CHECK(star.link("h1-s").counters().overflowed.get() == 0);
+  CHECK(star.link("h2-s").losses().overflowed.get() == 1);
+  CHECK(star.link("h1-s").losses().overflowed.get() == 0);
   CHECK(star.hub.used().get() == 2 * kFullPacket);
   CHECK(star.hub.peak().get() == 2 * kFullPacket);
   star.pause(3, 0, false);
@@ -84,17 +84,17 @@ TEST_CASE("switch: the octets stored from each port, and their maximum") {
   star.arrive(1, 3);
   star.arrive(2, 3);
   star.arrive(2, 3, {1});
-  CHECK(star.hub.port(0).ingress_bytes.get() == kFullPacket);
-  CHECK(star.hub.port(1).ingress_bytes.get() == 2 * kFullPacket);
+  CHECK(star.hub.port(0).ingress.bytes.get() == kFullPacket);
+  CHECK(star.hub.port(1).ingress.bytes.get() == 2 * kFullPacket);
   star.pause(3, 0, false);
   star.pause(3, 1, false);
   REQUIRE(star.run_idle());
   star.arrive(2, 3);
   REQUIRE(star.run_idle());
-  for (size_t port : {0, 1, 2}) CHECK(star.hub.port(port).ingress_bytes.get() == 0);
-  CHECK(star.hub.port(0).ingress_peak.get() == kFullPacket);
-  CHECK(star.hub.port(1).ingress_peak.get() == 2 * kFullPacket);
-  CHECK(star.hub.port(2).ingress_peak.get() == 0);
+  for (size_t port : {0, 1, 2}) CHECK(star.hub.port(port).ingress.bytes.get() == 0);
+  CHECK(star.hub.port(0).ingress.peak.get() == kFullPacket);
+  CHECK(star.hub.port(1).ingress.peak.get() == 2 * kFullPacket);
+  CHECK(star.hub.port(2).ingress.peak.get() == 0);
 }
 
 TEST_CASE("switch: a drop is counted by the room that the packet lacked") {
@@ -118,7 +118,7 @@ TEST_CASE("switch: a drop is counted by the room that the packet lacked") {
     for (const auto& row : kRoomCounters) all += (star.hub.drops().*row.member).get();
     CHECK((star.hub.drops().*one.room).get() == 1);
     CHECK(all == 1);
-    CHECK(star.link(one.link).counters().overflowed.get() == 1);
+    CHECK(star.link(one.link).losses().overflowed.get() == 1);
   }
 }
 
@@ -152,8 +152,8 @@ TEST_CASE("switch: a packet of the switch itself goes to its address, and counts
   address.traffic_class = 6 << 5;
   star.pause(1, 6);
   CHECK(star.hub.send(make_cnp(star.fabric.pool(), address), star.scheduler.now()));
-  CHECK(star.hub.queued(0, 6) > 0);
-  for (unsigned host : {1, 2}) CHECK(star.ingress(host, 6).bytes == 0);
+  CHECK(star.queue(1, 6).bytes.get() > 0);
+  for (unsigned host : {1, 2}) CHECK(star.ingress(host).stored[6] == 0);
   star.pause(1, 6, false);
   REQUIRE(star.run_idle());
   CHECK(star.received(1) == 1);
@@ -200,7 +200,7 @@ TEST_CASE("switch: a reset empties the queues, ends all PAUSE and restarts the r
   CHECK(star.queue(2).bytes.get() == 0);
   CHECK(star.queue(2).packets.get() == 0);
   CHECK_FALSE(star.ingress(1).pausing);
-  CHECK(star.ingress(1).bytes == 0);
+  CHECK(star.ingress(1).stored[0] == 0);
   star.scheduler.run_until(star.scheduler.now() + kMillisecond);
   for (const char* link : {"s-h1", "s-h2", "h1-s", "h2-s"}) CHECK(star.link(link).paused() == 0);
   star.knobs.set("pfc/mode", "dynamic").set("pfc/threshold", "0");

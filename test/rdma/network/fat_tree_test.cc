@@ -23,7 +23,7 @@ std::vector<std::string> hops_between(World& world, const char* from, const char
   Switch& at = *world.fabric.find_switch(from);
   std::vector<std::string> names;
   for (uint16_t port : at.routes().find(world.fabric.find_switch(to)->number())) {
-    names.push_back(at.port(port).out->name());
+    names.push_back(at.port(port).egress.link->name());
   }
   return names;
 }

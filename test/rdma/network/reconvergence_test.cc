@@ -122,7 +122,7 @@ TEST_CASE("reconvergence: packets are lost at the dead cable for the delay, and 
       world.link("h0-leaf_0").sink().receive(packet.release(), world.scheduler.now());
     }
   };
-  auto lost = [&] { return world.link("spine_0-leaf_1").counters().lost.get(); };
+  auto lost = [&] { return world.link("spine_0-leaf_1").losses().lost.get(); };
   send(kMillisecond);
   world.scheduler.run_until(4 * kMillisecond);
   uint64_t before = lost();

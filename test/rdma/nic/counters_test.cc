@@ -97,8 +97,8 @@ TEST_CASE("counters: a link that goes down counts the packets under way as lost"
   LinkParameters parameters = link.parameters();
   parameters.up = false;
   set(link, parameters);
-  CHECK(link.counters().lost.get() == 1);
-  CHECK(link.counters().lost_bytes.get() == 20 + 8 + 12 + 16 + 8 + 4);
+  CHECK(link.losses().lost.get() == 1);
+  CHECK(link.losses().lost_bytes.get() == 20 + 8 + 12 + 16 + 8 + 4);
 }
 
 TEST_CASE("counters: a full buffer is counted at the incoming or at the outgoing link") {
@@ -107,12 +107,12 @@ TEST_CASE("counters: a full buffer is counted at the incoming or at the outgoing
     Link& link = pair.world.link(name);
     set_buffer(link, 0);
     pair.link.post(pair.link.write(1, 0, 8));
-    while (link.counters().overflowed.get() == 0) {
+    while (link.losses().overflowed.get() == 0) {
       REQUIRE(pair.world.scheduler.run_one(100 * kMicrosecond));
     }
     set_buffer(link, 1 << 20);
     pair.run();
-    CHECK(link.counters().overflowed.get() == 1);
+    CHECK(link.losses().overflowed.get() == 1);
     CHECK(pair.sent().at(0).status == WcStatus::kSuccess);
   }
 }

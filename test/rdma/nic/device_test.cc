@@ -130,7 +130,7 @@ TEST_CASE("port: packets for a link that is down are discarded, not transmitted"
   PortCounters& counters = world.counters("mb_0");
   CHECK(counters.port_xmit_packets.get() == 0);
   CHECK(counters.port_xmit_discards.get() == 6);  // three packets, twice
-  CHECK(world.link("mb_0-sw_0").counters().lost.get() == 6);
+  CHECK(world.link("mb_0-sw_0").losses().lost.get() == 6);
 }
 
 TEST_CASE("device: flows of a device that leaves fail with the reason, and others continue") {

@@ -24,7 +24,7 @@ struct LossyStream {
   void run() {
     constexpr uint32_t kMtu = 1024, kMessage = 64 * 1024;
     World world(17);
-    for (const auto& link : world.fabric.links()) {
+    for (Link* link : world.fabric.links()) {
       LinkParameters parameters = link->parameters();
       parameters.delay_ns = delay;
       parameters.rate_bps = 10'000'000'000;
@@ -56,13 +56,13 @@ struct LossyStream {
     set(egress, lossy(egress.parameters(), loss));
     TimeNs start = world.scheduler.now();
     uint64_t resent_before = connection.near->requester().packets_resent();
-    uint64_t first = done, lost_before = egress.counters().lost.get();
+    uint64_t first = done, lost_before = egress.losses().lost.get();
     const uint64_t wanted = selective ? 4'000 : 20'000;
-    while (egress.counters().lost.get() - lost_before < wanted) {
+    while (egress.losses().lost.get() - lost_before < wanted) {
       keep_busy(connection, outstanding);
       step(world);
     }
-    losses = egress.counters().lost.get() - lost_before;
+    losses = egress.losses().lost.get() - lost_before;
     double elapsed = static_cast<double>(world.scheduler.now() - start);
     double packets = static_cast<double>(done - first) * (kMessage / kMtu);
     measured = packets * packet_ns / elapsed;

@@ -26,7 +26,7 @@ struct Sprayed {
       set_ops(world.device(name), true, kPaths);
       set_sr(world.device(name), selective, 64);
     }
-    for (const auto& link : world.fabric.links()) {
+    for (Link* link : world.fabric.links()) {
       LinkParameters parameters = link->parameters();
       parameters.delay_ns = 4 * kMicrosecond;  // going back costs about 22 packet times
       set(*link, parameters);

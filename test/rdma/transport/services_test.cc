@@ -98,7 +98,7 @@ TEST_CASE("UC and UD: a request completes when its last packet is delivered or d
     pair.link.post(pair.link.send(1, 0, 200));
     pair.run();
     REQUIRE(pair.sent().size() == 1);
-    CHECK(pair.world.link("mb_0-sw_0").counters().lost.get() == 1);
+    CHECK(pair.world.link("mb_0-sw_0").losses().lost.get() == 1);
   }
 }
 

@@ -246,11 +246,11 @@ TEST_CASE("fabric subnets: a switch's port counts delivered packets, not lost on
   CHECK(out.xmit_data == 2 * kFullPacket / 4);
   CHECK(out.rcv_packets == 0);
   // Incoming direction of the switch's port: packets and octets, less the lost ones.
-  LinkCounters& in = made.link("h1-s").counters();
-  in.packets.set(7);
-  in.lost.set(3);
-  in.bytes.set(4000);
-  in.lost_bytes.set(1000);
+  Link& in = made.link("h1-s");
+  in.counters().packets.set(7);
+  in.losses().lost.set(3);
+  in.counters().bytes.set(4000);
+  in.losses().lost_bytes.set(1000);
   PerfCounters at = state.counters(kHub, 1);
   CHECK(at.rcv_packets == 4);
   CHECK(at.unicast_rcv == 4);
@@ -266,26 +266,26 @@ TEST_CASE("fabric subnets: clearing a switch's port clears the counters of its l
   Star made(2);
   FabricSubnets subnets(made.fabric);
   FabricSubnet& state = *subnets.all()[0];
-  LinkCounters& in = made.link("h1-s").counters();
-  LinkCounters& out = made.link("s-h1").counters();
-  for (LinkCounters* link : {&in, &out}) {
-    link->packets.set(7);
-    link->lost.set(3);
-    link->bytes.set(4000);
-    link->lost_bytes.set(1000);
+  Link& in = made.link("h1-s");
+  Link& out = made.link("s-h1");
+  for (Link* link : {&in, &out}) {
+    link->counters().packets.set(7);
+    link->losses().lost.set(3);
+    link->counters().bytes.set(4000);
+    link->losses().lost_bytes.set(1000);
   }
   made.egress_counters(1, 2).dropped.add(2);
   PerfCounters which;
   which.rcv_packets = 1;
   which.xmit_data = 1;
   state.clear_counters(2, 1, which);
-  CHECK(in.packets.get() == 0);
-  CHECK(in.lost.get() == 0);
-  CHECK(in.bytes.get() == 4000);
-  CHECK(out.packets.get() == 7);
-  CHECK(out.bytes.get() == 0);
+  CHECK(in.counters().packets.get() == 0);
+  CHECK(in.losses().lost.get() == 0);
+  CHECK(in.counters().bytes.get() == 4000);
+  CHECK(out.counters().packets.get() == 7);
+  CHECK(out.counters().bytes.get() == 0);
   CHECK(state.counters(2, 1).xmit_discards == 2);
-  in.lost.add();  // a packet in flight when the counters were cleared
+  in.losses().lost.add();  // a packet in flight when the counters were cleared
   CHECK(state.counters(2, 1).rcv_packets == 0);
   which.xmit_discards = 1;
   state.clear_counters(2, 1, which);

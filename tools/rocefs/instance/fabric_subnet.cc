@@ -46,32 +46,34 @@ uint64_t arrived(const Counter& all, const Counter& lost) {
 PerfCounters counters_of(const SwitchPort& port) {
   constexpr uint64_t kUnit = 4;  // octets, of data
   PerfCounters all;
-  const LinkCounters& out = std::as_const(*port.out).counters();
-  const LinkCounters& in = std::as_const(*port.in).counters();
+  const LinkCounters& out = port.egress.link->counters();
+  const LinkCounters& in = port.ingress.link->counters();
+  const LinkLosses& lost = port.ingress.link->losses();
   all.xmit_packets = all.unicast_xmit = out.packets.get();
   all.xmit_data = out.bytes.get() / kUnit;
-  all.rcv_packets = all.unicast_rcv = arrived(in.packets, in.lost);
-  all.rcv_data = arrived(in.bytes, in.lost_bytes) / kUnit;
-  for (const EgressCounters& one : port.egress_counters) all.xmit_discards += one.dropped.get();
+  all.rcv_packets = all.unicast_rcv = arrived(in.packets, lost.lost);
+  all.rcv_data = arrived(in.bytes, lost.lost_bytes) / kUnit;
+  for (const EgressCounters& one : port.rest->egress_counters)
+    all.xmit_discards += one.dropped.get();
   return all;
 }
 
 // Clears `packets` and `lost` together: received is their difference.
 void clear(SwitchPort& port, const PerfCounters& which) {
-  auto clear_packets = [](LinkCounters& counters) {
-    counters.packets.set(0);
-    counters.lost.set(0);
+  auto clear_packets = [](Link& link) {
+    link.counters().packets.set(0);
+    link.losses().lost.set(0);
   };
-  auto clear_bytes = [](LinkCounters& counters) {
-    counters.bytes.set(0);
-    counters.lost_bytes.set(0);
+  auto clear_bytes = [](Link& link) {
+    link.counters().bytes.set(0);
+    link.losses().lost_bytes.set(0);
   };
-  if (which.xmit_packets || which.unicast_xmit) clear_packets(port.out->counters());
-  if (which.rcv_packets || which.unicast_rcv) clear_packets(port.in->counters());
-  if (which.xmit_data) clear_bytes(port.out->counters());
-  if (which.rcv_data) clear_bytes(port.in->counters());
+  if (which.xmit_packets || which.unicast_xmit) clear_packets(*port.egress.link);
+  if (which.rcv_packets || which.unicast_rcv) clear_packets(*port.ingress.link);
+  if (which.xmit_data) clear_bytes(*port.egress.link);
+  if (which.rcv_data) clear_bytes(*port.ingress.link);
   if (!which.xmit_discards) return;
-  for (EgressCounters& one : port.egress_counters) one.dropped.set(0);
+  for (EgressCounters& one : port.rest->egress_counters) one.dropped.set(0);
 }
 
 }  // namespace
@@ -84,7 +86,8 @@ bool FabricSubnet::present(size_t node) const {
 FabricSubnet::Cable FabricSubnet::cable(size_t node, uint8_t port) const {
   const Hardware& hardware = hardware_[node];
   if (port == 0 || port > subnet_.nodes[node].port_count()) return {};
-  if (hardware.hub) return {hardware.hub->port(port - 1u).out, hardware.hub->port(port - 1u).in};
+  if (hardware.hub)
+    return {hardware.hub->port(port - 1u).egress.link, hardware.hub->port(port - 1u).ingress.link};
   Port& at = hardware.device->port(port);
   if (at.line_bps() == 0) return {};
   return {&at.egress(), &at.ingress()};

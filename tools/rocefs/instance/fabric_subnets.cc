@@ -67,7 +67,7 @@ class FabricSubnets::Builder {
       vertex.hub = hub.get();
       vertex.guid = kSwitchGuids + ++switches_;
       for (size_t i = 0; i < hub->port_count(); ++i) {
-        add_cable(vertex, hub->port(i).out, hub->port(i).in);
+        add_cable(vertex, hub->port(i).egress.link, hub->port(i).ingress.link);
       }
     }
   }

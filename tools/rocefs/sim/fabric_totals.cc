@@ -18,9 +18,10 @@ LinkTotals totals_of(const Link& link, const LinkCapacities& capacities, TimeNs 
   totals.capacity_bits = capacities.bits(link, now);
   totals.packets = counters.packets.get();
   totals.bytes = counters.bytes.get();
-  totals.lost = counters.lost.get();
-  totals.lost_bytes = counters.lost_bytes.get();
-  totals.overflowed = counters.overflowed.get();
+  const LinkLosses& losses = link.losses();
+  totals.lost = losses.lost.get();
+  totals.lost_bytes = losses.lost_bytes.get();
+  totals.overflowed = losses.overflowed.get();
   for (size_t priority = 0; priority < kPriorities; ++priority) {
     const PauseState& state = link.pause_state(priority);
     totals.pause_received += state.counters.pause_received.get();
@@ -29,18 +30,20 @@ LinkTotals totals_of(const Link& link, const LinkCapacities& capacities, TimeNs 
   return totals;
 }
 
-void add_switch_port(FabricTotals& totals, const LinkPlaces& places, const SwitchPort& port) {
+void add_switch_port(FabricTotals& totals, const LinkPlaces& places, const Switch& hub,
+                     size_t index) {
+  const SwitchPort& port = hub.port(index);
   LinkTotals::Egress egress;
   uint64_t pauses = 0;
   for (size_t priority = 0; priority < kPriorities; ++priority) {
-    egress.marked += port.egress_counters[priority].marked.get();
-    egress.dropped += port.egress_counters[priority].dropped.get();
-    egress.queue_peak = std::max(egress.queue_peak, port.queues[priority].peak.get());
-    pauses += port.ingress[priority].counters.pause_sent.get();
+    egress.marked += port.rest->egress_counters[priority].marked.get();
+    egress.dropped += port.rest->egress_counters[priority].dropped.get();
+    egress.queue_peak = std::max(egress.queue_peak, hub.queue(index, priority).peak.get());
+    pauses += port.rest->ingress_counters[priority].pause_sent.get();
   }
-  totals.links[places.at(port.out)].egress = egress;
-  const uint64_t stored = port.ingress_peak.get();
-  totals.links[places.at(port.in)].ingress = {pauses, stored};
+  totals.links[places.at(port.egress.link)].egress = egress;
+  const uint64_t stored = port.ingress.peak.get();
+  totals.links[places.at(port.ingress.link)].ingress = {pauses, stored};
   totals.ingress_peak = std::max(totals.ingress_peak, stored);
   totals.ce_marked += egress.marked;
   totals.queue_peak = std::max(totals.queue_peak, egress.queue_peak);
@@ -121,8 +124,8 @@ FabricTotals FabricTotals::of(const Fabric& fabric, const Topology& topology,
                               const LinkCapacities& capacities, TimeNs now) {
   FabricTotals totals;
   LinkPlaces places;
-  for (const auto& link : fabric.links()) {
-    places[link.get()] = totals.links.size();
+  for (const Link* link : fabric.links()) {
+    places[link] = totals.links.size();
     const LinkTotals& one = totals.links.emplace_back(totals_of(*link, capacities, now));
     totals.packet_hops += one.packets - one.lost;
     totals.pause_frames += one.pause_received;
@@ -130,7 +133,7 @@ FabricTotals FabricTotals::of(const Fabric& fabric, const Topology& topology,
   }
   for (const auto& one : fabric.switches()) {
     totals.buffer_peak = std::max(totals.buffer_peak, one->peak().get());
-    for (size_t i = 0; i < one->port_count(); ++i) add_switch_port(totals, places, one->port(i));
+    for (size_t i = 0; i < one->port_count(); ++i) add_switch_port(totals, places, *one, i);
   }
   add_waits(totals, fabric, topology, now);
   add_drops(totals, fabric);

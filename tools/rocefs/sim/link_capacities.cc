@@ -3,10 +3,10 @@
 namespace rocefs {
 
 LinkCapacities::LinkCapacities(const Fabric& fabric) {
-  for (const auto& link : fabric.links()) {
-    Capacity& capacity = capacities_[link.get()];
+  for (Link* link : fabric.links()) {
+    Capacity& capacity = capacities_[link];
     capacity.rate_bps = link->parameters().rate_bps;
-    link->add_parameter_listener([&capacity, link = link.get()] {
+    link->add_parameter_listener([&capacity, link] {
       const uint64_t rate_bps = link->parameters().rate_bps;
       if (rate_bps == capacity.rate_bps) return;
       const TimeNs now = link->scheduler().now();

@@ -20,16 +20,16 @@ double busy_part(const OctetTimes& times) {
 // A queue that has been used.
 QueueTotals queue_totals_of(const Switch& hub, size_t port, size_t priority, TimeNs now) {
   const SwitchPort& at = hub.port(port);
-  const OctetTimes& times = *at.queues[priority].times;
+  const OctetTimes& times = *hub.queue(port, priority).times;
   QueueTotals totals;
   totals.of = fmt::format("{}/ports/{}/queue/{}", hub.name(), port + 1, priority);
-  totals.link = at.out->name();
+  totals.link = at.egress.link->name();
   totals.priority = priority;
   totals.octets = figures_of(times);
   totals.busy = busy_part(times);
-  totals.paused_ns = at.out->pause_state(priority).paused_ns(now);
-  totals.marked = at.egress_counters[priority].marked.get();
-  totals.dropped = at.egress_counters[priority].dropped.get();
+  totals.paused_ns = at.egress.link->pause_state(priority).paused_ns(now);
+  totals.marked = at.rest->egress_counters[priority].marked.get();
+  totals.dropped = at.rest->egress_counters[priority].dropped.get();
   return totals;
 }
 
@@ -51,7 +51,7 @@ AllQueues AllQueues::of(const Fabric& fabric, TimeNs now) {
     hub->note_queues(now);
     for (size_t port = 0; port < hub->port_count(); ++port) {
       for (size_t priority = 0; priority < kPriorities; ++priority) {
-        const OctetTimes* times = hub->port(port).queues[priority].times;
+        const OctetTimes* times = hub->queue(port, priority).times;
         if (!times) continue;
         pooled.merge(*times);
         all.queues.push_back(queue_totals_of(*hub, port, priority, now));
