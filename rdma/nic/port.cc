@@ -112,68 +112,27 @@ Packet* Port::pull(TimeNs now) {
   return packet.release();
 }
 
-namespace {
-
-void append(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
-  qp.links().*next = nullptr;
-  Qp*& first = fifos.first[priority];
-  (first ? fifos.last[priority]->links().*next : first) = &qp;
-  fifos.last[priority] = &qp;
-  fifos.ready |= static_cast<uint8_t>(1u << priority);
-}
-
-void put_first(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
-  Qp*& first = fifos.first[priority];
-  if (!first) fifos.last[priority] = &qp;
-  qp.links().*next = std::exchange(first, &qp);
-  fifos.ready |= static_cast<uint8_t>(1u << priority);
-}
-
-// Removes the first queue pair of a priority that has one.
-Qp* take(auto& fifos, size_t priority, Qp* Qp::Links::*next) {
-  Qp* qp = fifos.first[priority];
-  fifos.first[priority] = qp->links().*next;
-  if (!fifos.first[priority]) fifos.ready &= static_cast<uint8_t>(~(1u << priority));
-  return qp;
-}
-
-// Searches the FIFO: a rare call.
-void remove(auto& fifos, Qp& qp, size_t priority, Qp* Qp::Links::*next) {
-  Qp* before = nullptr;
-  Qp*& first = fifos.first[priority];
-  for (Qp* at = first; at; before = at, at = at->links().*next) {
-    if (at != &qp) continue;
-    if (!before) fifos.sent[priority] = 0;
-    (before ? before->links().*next : first) = at->links().*next;
-    if (fifos.last[priority] == at) fifos.last[priority] = before;
-    if (!first) fifos.ready &= static_cast<uint8_t>(~(1u << priority));
-    return;
-  }
-}
-
-}  // namespace
-
 PacketPtr Port::next_packet(TimeNs now) {
   auto open = static_cast<uint8_t>(~egress_->paused());
   bool cnp_may_go = cnps_.ready() && (open >> ecn_.np().cnp_priority & 1);
   if (cnp_may_go) return cnps_.pull(now);
   if (gsi_.ready() && (open >> priority_of(*gsi_.front()) & 1)) return gsi_.pull();
-  while (auto among = static_cast<uint8_t>(acknowledges_.ready & open)) {
-    size_t priority = acknowledges_.turn.next(among);
-    Qp* qp = take(acknowledges_, priority, &Qp::Links::next_acknowledge);
+  while (auto among = static_cast<uint8_t>(acknowledges_.ready() & open)) {
+    size_t priority = acknowledges_.turn().next(among);
+    Qp* qp = acknowledges_.take(priority);
     qp->links().in_acknowledges = false;
     if (PacketPtr packet = qp->responder().emit_acknowledge()) {
-      acknowledges_.turn.sent(priority, packet->wire_length() + kEthernetOverhead);
+      acknowledges_.turn().sent(priority, packet->wire_length() + kEthernetOverhead);
       return packet;
     }
   }
   if (waiting_frames() && frames_next_) {
     if (PacketPtr frame = next_frame(open)) return frame;
   }
-  while (auto among = static_cast<uint8_t>(data_.ready & open)) {
-    size_t priority = data_.turn.next(among);
+  while (auto among = static_cast<uint8_t>(data_.ready() & open)) {
+    size_t priority = data_.turn().next(among);
     if (PacketPtr packet = next_data(priority, now)) {
-      data_.turn.sent(priority, packet->wire_length() + kEthernetOverhead);
+      data_.turn().sent(priority, packet->wire_length() + kEthernetOverhead);
       return packet;
     }
   }
@@ -193,13 +152,13 @@ PacketPtr Port::next_frame(uint8_t open) {
 
 // Takes a packet from the first queue pair of a priority; null if it has none after all.
 PacketPtr Port::next_data(size_t priority, TimeNs now) {
-  Qp* qp = take(data_, priority, &Qp::Links::next_data);
+  Qp* qp = data_.take(priority);
   qp->links().in_data = false;
   PacketPtr packet = qp->emit_data(now);
   bool has_more = packet && qp->has_data() && !qp->links().in_data;
   bool goes_on = has_more && qp->priority() == priority && !qp->data_held();
   constexpr uint64_t kTurnsPerSecond = 500'000;
-  uint64_t& sent = data_.sent[priority];
+  uint64_t& sent = data_.sent(priority);
   if (goes_on) sent += packet->wire_length();
   if (!goes_on || sent >= line_bps() / 8 / kTurnsPerSecond) {
     sent = 0;
@@ -207,7 +166,7 @@ PacketPtr Port::next_data(size_t priority, TimeNs now) {
     if (has_more) qp->make_data_ready();
     return packet;
   }
-  put_first(data_, *qp, priority, &Qp::Links::next_data);
+  data_.put_first(*qp, priority);
   qp->links().in_data = true;
   return packet;
 }
@@ -230,38 +189,39 @@ uint64_t Port::xmit_wait_ns(TimeNs now) const {
 void Port::add_data(Qp& qp) {
   if (qp.links().in_data) return;
   qp.links().in_data = true;
-  append(data_, qp, qp.priority(), &Qp::Links::next_data);
+  data_.append(qp, qp.priority());
   kick();
 }
 
 void Port::add_acknowledge(Qp& qp) {
   if (qp.links().in_acknowledges) return;
   qp.links().in_acknowledges = true;
-  append(acknowledges_, qp, qp.priority(), &Qp::Links::next_acknowledge);
+  acknowledges_.append(qp, qp.priority());
   kick();
 }
 
 void Port::forget(Qp& qp) {
-  if (qp.links().in_data) remove(data_, qp, qp.priority(), &Qp::Links::next_data);
-  if (qp.links().in_acknowledges)
-    remove(acknowledges_, qp, qp.priority(), &Qp::Links::next_acknowledge);
+  if (qp.links().in_data) data_.remove(qp, qp.priority());
+  if (qp.links().in_acknowledges) acknowledges_.remove(qp, qp.priority());
   qp.links().in_data = qp.links().in_acknowledges = false;
   if (!ready()) note_wait(false, host_.scheduler().now());
 }
 
 void Port::prefetch(int step) const {
-  auto first_of = [](const QpFifos& fifos) -> const Qp* {
-    return fifos.ready ? fifos.first[static_cast<size_t>(std::countr_zero(fifos.ready))] : nullptr;
-  };
   if (step == 1) {
     for (const void* part :
-         {static_cast<const void*>(&acknowledges_), static_cast<const void*>(&data_),
-          static_cast<const void*>(&counters_)}) {
-      prefetch_two_lines(part);
+         {static_cast<const void*>(&data_), static_cast<const void*>(&cnps_),
+          static_cast<const void*>(&acknowledges_), static_cast<const void*>(&gsi_),
+          static_cast<const void*>(&interface_)}) {
+      __builtin_prefetch(part, 1);
     }
-  } else if (step == 2) {
-    if (const Qp* qp = first_of(acknowledges_)) return qp->prefetch_responder();
-    if (const Qp* qp = first_of(data_)) qp->prefetch_requester();
+    prefetch_two_lines(&counters_);
+    return;
+  }
+  if (const Qp* qp = acknowledges_.likely_next()) {
+    if (step == 2) qp->prefetch_responder();
+  } else if (const Qp* sender = data_.likely_next()) {
+    sender->prefetch_requester(step);
   }
 }
 
@@ -277,7 +237,7 @@ void Port::prefetch(const Packet& packet, int step) const {
   } else if (step == 2) {
     if (payload.kind == Payload::Kind::kLocal) payload.table->prefetch(payload.index);
     if (const Qp* qp = host_.qps().find(headers.dest_qpn())) {
-      headers.info().response ? qp->prefetch_requester() : qp->prefetch_responder();
+      headers.info().response ? qp->prefetch_completer() : qp->prefetch_responder();
     }
   }
 }

@@ -20,6 +20,7 @@
 #include "rdma/nic/interface_counters.h"
 #include "rdma/nic/net_interface.h"
 #include "rdma/nic/port_host.h"
+#include "rdma/nic/qp_fifos.h"
 #include "rdma/packet/packet.h"
 #include "rdma/packet/traffic_class.h"
 #include "rdma/packet/verbs.h"
@@ -96,7 +97,7 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   // True also when all priorities are paused: pull() notes when the wait begins.
   bool ready() override {
     return cnps_.ready() || gsi_.ready() ||
-           (acknowledges_.ready | data_.ready | waiting_frames()) != 0;
+           (acknowledges_.ready() | data_.ready() | waiting_frames()) != 0;
   }
   void receive(Packet* packet, TimeNs now) override;
   void prefetch(const Packet& packet, int step) const override;
@@ -117,14 +118,6 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
 
  private:
   friend class Device;
-
-  // FIFOs linked through the queue pairs, one per priority: no scan over all.
-  struct QpFifos {
-    std::array<Qp*, kPriorities> first{}, last{};
-    uint8_t ready = 0;  // one bit per priority
-    PriorityTurn turn;
-    std::array<uint64_t, kPriorities> sent{};  // octets in the turn of the first queue pair
-  };
 
   // A side that limits the port: its uplink, or the interface of a host.
   struct Side {
@@ -162,14 +155,15 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   Shown shown_;
   CnpQueue cnps_;
   Gsi gsi_;
-  QpFifos data_, acknowledges_;
-  NetInterface* interface_ = nullptr;
-  InterfaceCounters interface_counters_;
-  PriorityTurn frame_turn_;
-  bool frames_next_ = false;  // a turn of data has ended since the last frame
-  PacketFifo looped_;         // own multicast packets for members on this device
-  Event loop_;
+  QpFifos<&Qp::Links::next_data> data_;
+  QpFifos<&Qp::Links::next_acknowledge> acknowledges_;
+  alignas(64) NetInterface* interface_ = nullptr;
   TimeNs waiting_since_ = kNever;  // all that could be transmitted is paused
+  bool frames_next_ = false;       // a turn of data has ended since the last frame
+  PriorityTurn frame_turn_;
+  InterfaceCounters interface_counters_;
+  PacketFifo looped_;  // own multicast packets for members on this device
+  Event loop_;
 };
 
 }  // namespace rocefs

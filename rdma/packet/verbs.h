@@ -120,6 +120,7 @@ struct SendRequest {
   uint32_t immediate = 0;  // kSendImm, kWriteImm
   uint32_t rkey = 0;       // key of the far memory, to invalidate, or of the window to bind
   uint64_t remote_address = 0;
+  SgeList sges;
   uint64_t swap_add = 0;  // kCompareSwap: new value; kFetchAdd: addend
   uint64_t compare = 0;
   uint8_t bind_access = 0;  // kBindWindow: rights of the window; the SGE gives its memory
@@ -128,7 +129,6 @@ struct SendRequest {
   uint32_t remote_qpn = 0;
   uint32_t qkey = 0;
   uint32_t remote_srqn = 0;  // XRC: the far end's SRQ
-  SgeList sges;
 };
 
 struct ReceiveRequest {

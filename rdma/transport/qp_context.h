@@ -159,10 +159,10 @@ class QpContext {
   bool data_held_ = false;
   uint8_t priority_ = 0;
   uint8_t raised_ = 0;  // a bit for each QpEvent
+  Spray spray_;
   QpAttributes attributes_;
   wire::HeaderTemplate header_template_;  // headers common to all packets, but of UD
   wire::Extensions extensions_;
-  Spray spray_;
   ReceiveQueue receives_;
 };
 

@@ -65,6 +65,8 @@ class Requester final : public MemoryListener {
     return prefetch_.pending() || completer_.memory_pending() || selective_.memory_pending();
   }
 
+  // Asks the CPU for the request that the next packet belongs to.
+  void prefetch_current() const { window_.prefetch_current(); }
   uint64_t packets_sent() const { return packets_sent_; }
   uint64_t packets_resent() const { return packets_resent_; }
   uint64_t timeouts() const { return completer_.timeouts(); }
@@ -97,6 +99,8 @@ class Requester final : public MemoryListener {
 
   QpContext& qp_;
   Congestion& congestion_;
+  uint64_t packets_sent_ = 0;
+  uint64_t packets_resent_ = 0;
   SendWindow window_;
   AckRequests ack_requests_;
   SelectiveRepeat selective_;
@@ -104,9 +108,6 @@ class Requester final : public MemoryListener {
   Prefetch::Key prefetch_at_;  // next packet to be fetched
   GoBackN go_back_n_;
   Completer completer_;
-
-  uint64_t packets_sent_ = 0;
-  uint64_t packets_resent_ = 0;
 };
 
 }  // namespace rocefs

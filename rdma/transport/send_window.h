@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/base/prefetch.h"
 #include "rdma/packet/operations.h"
 #include "rdma/packet/verbs.h"
 #include "rdma/packet/work_queue.h"
@@ -72,6 +73,10 @@ class SendWindow {
   uint64_t cursor() const { return cursor_; }
   bool at_end() const { return cursor_ == queue_.tail(); }
   SendWqe& current() { return queue_.at(cursor_); }
+  // Asks the CPU for what a packet of current() reads.
+  void prefetch_current() const {
+    if (!at_end()) prefetch_two_lines(&queue_.at(cursor_));
+  }
 
   uint64_t unacked() const { return unacked_psn_; }
   uint64_t next() const { return next_psn_; }
