@@ -123,21 +123,23 @@ inline constexpr uint8_t kRemoteAny = kRemoteWrite | kRemoteRead | kRemoteAtomic
 // invalidated before it is bound again; a type 1 window serves all of its protection domain.
 enum class WindowType : uint8_t { kType1, kType2 };
 
-// MemoryRegion: a region, or a window bound to a part of one.
-struct MemoryRegion {
+// MemoryRegion: a region, or a window bound to a part of one. What a packet reads is in the first
+// cache line.
+struct alignas(64) MemoryRegion {
   std::shared_ptr<Memory> memory;  // null: a free slot, or an unbound window
   uint8_t* direct = nullptr;       // memory->direct()
-  bool blank = false;              // memory->blank()
   uint64_t address = 0;            // virtual address of the first byte, as WRs and RETHs name it
   uint64_t length = 0;
   uint64_t base = 0;  // offset of the first byte in `memory`
   uint32_t pd = 0;
-  uint8_t access = 0;
-  bool renamed = false;  // `address` is not memory->program_address()
-  bool window = false;
   uint32_t generation = 0;
+  uint32_t qpn = 0;  // type 2 window: its queue pair
+  uint8_t access = 0;
+  bool blank = false;  // memory->blank()
+  bool window = false;
   WindowType window_type = WindowType::kType2;
-  uint32_t qpn = 0;      // type 2 window: its queue pair
+
+  bool renamed = false;  // `address` is not memory->program_address()
   uint32_t parent = 0;   // bound window: index of its region
   uint32_t windows = 0;  // number of windows bound to this region
 
