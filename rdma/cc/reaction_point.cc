@@ -16,6 +16,20 @@ double most_of(const RpParameters& parameters, double line_bps) {
 
 }  // namespace
 
+// A store may shorten T, B or K: what has passed before it counts for one event at most, where the
+// new period would find many that never were due.
+void ReactionPoint::take_periods(const RpParameters& parameters, TimeNs now) {
+  if (std::exchange(timer_period_, parameters.timer) != parameters.timer) {
+    timer_ = std::max(timer_, now - parameters.timer);
+  }
+  if (std::exchange(byte_period_, parameters.byte_reset) != parameters.byte_reset) {
+    octets_ = std::min(octets_, parameters.byte_reset);
+  }
+  if (std::exchange(alpha_period_, parameters.alpha_period) != parameters.alpha_period) {
+    alpha_at_ = std::max(alpha_at_, now - parameters.alpha_period);
+  }
+}
+
 // alpha = (1 - g) alpha for each K without a CNP.
 void ReactionPoint::decay_alpha(const RpParameters& parameters, TimeNs now) {
   TimeNs periods = (now - alpha_at_) / parameters.alpha_period;
@@ -55,6 +69,7 @@ void ReactionPoint::cut(const RpParameters& parameters, TimeNs now) {
 }
 
 void ReactionPoint::advance(const RpParameters& parameters, double line_bps, TimeNs now) {
+  take_periods(parameters, now);
   while (limited_ && now - timer_ >= parameters.timer) {
     timer_ += parameters.timer;
     increase(parameters, most_of(parameters, line_bps), time_stage_);

@@ -31,6 +31,7 @@ class ReactionPoint {
  private:
   static constexpr TimeNs kLongAgo = -(TimeNs{1} << 62);
 
+  void take_periods(const RpParameters& parameters, TimeNs now);
   void decay_alpha(const RpParameters& parameters, TimeNs now);
   void cut(const RpParameters& parameters, TimeNs now);
   void increase(const RpParameters& parameters, double most, uint32_t& stage);
@@ -41,6 +42,9 @@ class ReactionPoint {
   uint64_t octets_ = 0;  // since the byte counter's last event
   TimeNs timer_ = 0;     // when T began
   TimeNs alpha_at_ = 0;  // when alpha_ was last updated
+  // T, B and K, by which the events so far were computed; 0: none yet.
+  TimeNs timer_period_ = 0, alpha_period_ = 0;
+  uint64_t byte_period_ = 0;
   TimeNs cut_at_ = kLongAgo;
   uint32_t time_stage_ = 0;  // increases since the last cut
   uint32_t byte_stage_ = 0;

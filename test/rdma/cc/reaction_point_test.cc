@@ -122,6 +122,35 @@ TEST_CASE("RP: limiting ends at the link's rate, and the next CNP uses the decay
   CHECK(one.rp.rate_bps() == Approx(kLine * (1 - alpha / 2)).epsilon(1e-9));
 }
 
+TEST_CASE("RP: a period that a store shortens brings one event at most, not those it never had") {
+  constexpr std::string_view kTimer = "roce_rp/rpg_time_reset", kBytes = "roce_rp/rpg_byte_reset";
+  struct Case {
+    std::string_view timer, bytes;
+  };
+  for (const Case& shorter : {Case{"60", "4294967295"}, Case{"131071", "60"}}) {
+    Rp one({{kTimer, "131071"}, {kBytes, "4294967295"}});
+    one.cnp(0);
+    // Nothing is due for 100 ms and 100 MB.
+    one.advance(100 * kMillisecond);
+    one.sent(100'000'000);
+    REQUIRE(one.rp.rate_bps() == Approx(kLine / 2));
+    one.parameters = rp_with({{kTimer, shorter.timer}, {kBytes, shorter.bytes}});
+    one.advance(100 * kMillisecond + 1);
+    one.sent(1);
+    CHECK(one.rp.rate_bps() == Approx(kLine * 3 / 4));  // the first round of fast recovery
+  }
+}
+
+TEST_CASE("RP: a shorter K lets alpha decay once for the time before it") {
+  constexpr std::string_view kTimer = "roce_rp/rpg_time_reset", kK = "roce_rp/dce_tcp_rtt";
+  Rp one({{kTimer, "131071"}, {kK, "131071"}});
+  one.cnp(0);
+  one.parameters = rp_with({{kTimer, "131071"}, {kK, "1"}});
+  one.cnp(100 * kMillisecond);
+  const double alpha = 1 - kG;
+  CHECK(one.rp.rate_bps() == Approx(kLine / 2 * (1 - alpha / 2)).epsilon(1e-9));
+}
+
 TEST_CASE("RP: each knob has its effect") {
   auto after_first = [](Settings settings) {
     Rp one(settings);
