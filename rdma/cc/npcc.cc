@@ -42,7 +42,7 @@ Npcc::Npcc(NpccHost& host, Scheduler& scheduler, PacketPool& pool)
 }
 
 size_t Npcc::add_port() {
-  ports_.push_back(std::make_unique<PortUnit>(*this));
+  ports_.push_back(std::make_unique<PortUnit>(*this, ports_.size()));
   return ports_.size() - 1;
 }
 
@@ -57,6 +57,25 @@ void Npcc::apply(std::span<const KnobValue> values) {
   parameters_.processing_delay_ns =
       static_cast<TimeNs>(take(knob_index(kNpccKnobs, "processing_delay")));
   parameters_.cnp_dscp = take(knob_index(kNpccKnobs, "cnp_dscp"));
+  // Shorter times hold from now on, not after what was due by the longer ones.
+  const TimeNs now = scheduler_.now();
+  if (tick_.scheduled()) {
+    scheduler_.at(tick_, std::min(tick_.due(), now + parameters_.interval_ns));
+  }
+  for (Due& due : departures_) due.at = std::min(due.at, now + parameters_.processing_delay_ns);
+  schedule_departure();
+}
+
+void Npcc::schedule_departure() {
+  if (departures_.empty()) return scheduler_.cancel(departure_);
+  scheduler_.at(departure_, departures_.front().at);
+}
+
+// The queue is not watched any more: its CNPs that have not left are dropped.
+void Npcc::forget(size_t egress, size_t priority) {
+  std::erase_if(departures_,
+                [&](const Due& due) { return due.egress == egress && due.priority == priority; });
+  schedule_departure();
 }
 
 void Npcc::PortUnit::apply(std::span<const KnobValue> values) {
@@ -65,6 +84,7 @@ void Npcc::PortUnit::apply(std::span<const KnobValue> values) {
   for (size_t priority = 0; priority < kPriorities; ++priority) {
     bool enable = port && std::get<uint64_t>(values[kFirst + priority]) != 0;
     if (enable != enabled[priority]) queues[priority] = {};
+    if (!enable && enabled[priority]) owner.forget(egress, priority);
     enabled[priority] = enable;
   }
   owner.note_watched();
@@ -146,8 +166,8 @@ uint64_t Npcc::judge(Queue& queue, uint64_t length, TimeNs now) {
 void Npcc::notify(size_t egress, size_t priority, uint64_t queued, uint64_t count, TimeNs now) {
   if (queued == 0) return;
   for (NpccFlow& flow : flows_.all()) {
-    if (now - flow.seen > parameters_.interval_ns) return;  // all others are older
-    if (flow.interval != interval_ || flow.egress != egress || flow.priority != priority) continue;
+    if (flow.interval != interval_) return;  // all others are older
+    if (flow.egress != egress || flow.priority != priority) continue;
     flow.owed +=
         static_cast<double>(count) * static_cast<double>(flow.queued) / static_cast<double>(queued);
     if (flow.owed >= 1 - 1e-9 && flow.sender_qpn) look_up(flow, now);
@@ -164,11 +184,9 @@ void Npcc::owe(const NpccFlow& flow, TimeNs now) {
   address.dest_qpn = *flow.sender_qpn;
   address.source_port = flow.source_port;
   address.traffic_class = static_cast<uint8_t>(parameters_.cnp_dscp << 2);
-  // CNPs leave in order, even after the delay was shortened.
-  TimeNs at = now + parameters_.processing_delay_ns;
-  if (!departures_.empty()) at = std::max(at, departures_.back().at);
-  departures_.push_back({at, address});
-  if (!departure_.scheduled()) scheduler_.at(departure_, departures_.front().at);
+  departures_.push_back(
+      {now + parameters_.processing_delay_ns, address, flow.egress, flow.priority});
+  if (!departure_.scheduled()) schedule_departure();
 }
 
 void Npcc::on_departure(TimeNs now) {
@@ -177,7 +195,7 @@ void Npcc::on_departure(TimeNs now) {
     host_.send(make_cnp(pool_, departures_.front().address), now);
     departures_.pop_front();
   }
-  if (!departures_.empty()) scheduler_.at(departure_, departures_.front().at);
+  schedule_departure();
 }
 
 void Npcc::reset() {

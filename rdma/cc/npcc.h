@@ -130,8 +130,9 @@ class Npcc final : public KnobOwner {
     uint64_t queued = 0;    // octets queued in this interval
   };
   struct PortUnit final : KnobOwner {
-    explicit PortUnit(Npcc& npcc) : owner(npcc) {}
+    PortUnit(Npcc& npcc, size_t number) : owner(npcc), egress(number) {}
     Npcc& owner;
+    const size_t egress;
     std::array<bool, kPriorities> enabled{};
     std::array<Queue, kPriorities> queues;
     void apply(std::span<const KnobValue> values) override;
@@ -141,9 +142,12 @@ class Npcc final : public KnobOwner {
   struct Due {
     TimeNs at;
     CnpAddress address;
+    size_t egress, priority;  // of the queue that it is about
   };
 
   void note_watched();
+  void forget(size_t egress, size_t priority);
+  void schedule_departure();
   void on_interval(TimeNs now);
   void on_departure(TimeNs now);
   uint64_t judge(Queue& queue, uint64_t length, TimeNs now);

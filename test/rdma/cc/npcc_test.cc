@@ -174,6 +174,44 @@ TEST_CASE("npcc: CNPs leave a processing delay after the end of their interval")
   CHECK(bench.times[0] == kInterval + kProcessing);
 }
 
+TEST_CASE(
+    "npcc: a shorter interval and delay hold at once, and a queue that is off sends nothing") {
+  const size_t interval = knob_index(kNpccKnobs, "interval");
+  const size_t delay = knob_index(kNpccKnobs, "processing_delay");
+  Bench bench;
+  bench.senders[33] = 17;
+  auto congest = [&] {
+    bench.queue(33);
+    bench.length = kDeep;
+  };
+  auto run = [&](TimeNs time) {
+    const int before = bench.total();
+    bench.world.scheduler.run_until(bench.world.scheduler.now() + time);
+    return bench.total() - before;
+  };
+  SECTION("interval") {
+    bench.set(interval, static_cast<uint64_t>(kSecond));
+    congest();
+    CHECK(run(kMillisecond) == 0);
+    bench.set(interval, static_cast<uint64_t>(kInterval));
+    CHECK(run(kInterval + kProcessing) > 0);
+  }
+  SECTION("processing delay") {
+    bench.set(delay, static_cast<uint64_t>(kSecond));
+    congest();
+    CHECK(run(kMillisecond) == 0);
+    bench.set(delay, 0);
+    CHECK(run(1) > 0);
+  }
+  SECTION("off") {
+    bench.set(delay, static_cast<uint64_t>(kMillisecond));
+    congest();
+    CHECK(run(kMillisecond / 2) == 0);
+    bench.enable(false);
+    CHECK(run(2 * kMillisecond) == 0);
+  }
+}
+
 TEST_CASE("npcc: a flow with an unknown sender gets no CNP and is counted") {
   Bench bench;
   bench.queue(40);
