@@ -78,7 +78,12 @@ uint16_t SubnetAgent::set_port_info(Subnet::End at, uint32_t modifier, const Oct
   state_.settings.write(end.node, mad::kPortInfo, end.port, wanted);
   if (!node.is_switch) state_.set_manager_lid(end.node, end.port, field16(wanted, 18));
   uint8_t physical = high(wanted[33]);
-  if (physical != kNoTransition) state_.set_enabled(end.node, end.port, physical == kPhysPolling);
+  const bool up = low(now[32]) == kPortActive, polls = physical == kPhysPolling;
+  // A port that is up and shall poll, or go down, retrains.
+  const bool retrains = up && (polls || low(wanted[32]) == kPortDown);
+  const bool disables = physical == kPhysDisabled;
+  if (disables || retrains) state_.set_enabled(end.node, end.port, false);
+  if (!disables && (polls || retrains)) state_.set_enabled(end.node, end.port, true);
   return mad::kOk;
 }
 

@@ -115,6 +115,27 @@ TEST_CASE("sma: PortPhysicalState takes the cable down and up (14.2.5.6)") {
   CHECK(managed.state.up(kLowerSwitch, 1));
 }
 
+TEST_CASE("sma: a port that is up retrains when it shall poll or go down (14.2.5.6)") {
+  using Enables = std::vector<bool>;
+  Managed managed;
+  auto set = [&](uint8_t state, uint8_t physical) {
+    managed.state.enables.clear();
+    mad::Mad answer = managed.set({kUpperSwitch, 2}, kPort, 2, [&](uint8_t* info) {
+      info[32] = static_cast<uint8_t>(info[32] | state);
+      info[33] = static_cast<uint8_t>(info[33] | physical << 4);
+    });
+    CHECK(answer.status() == mad::kOk);
+    return managed.state.enables;
+  };
+  CHECK(set(0, 2) == Enables{false, true});
+  CHECK(set(1, 0) == Enables{false, true});
+  CHECK(set(1, 2) == Enables{false, true});
+  CHECK(set(0, 0).empty());
+  CHECK(set(0, 3) == Enables{false});
+  CHECK(set(1, 0).empty());  // it is disabled
+  CHECK(set(0, 2) == Enables{true});
+}
+
 TEST_CASE("sma: PortStateChange is set by a change since it was cleared (14.2.5.4)") {
   Managed managed;
   Subnet::End at{kUpperSwitch, 0};

@@ -76,7 +76,9 @@ struct SetState final : SubnetState {
     cleared[{node, port}] = which;
     if (which.xmit_packets) counted[{node, port}].xmit_packets = 0;
   }
+  std::vector<bool> enables;  // as it was told
   void set_enabled(size_t node, uint8_t port, bool enabled) override {
+    enables.push_back(enabled);
     if (enabled) {
       down.erase({node, port});
     } else {
