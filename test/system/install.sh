@@ -179,12 +179,35 @@ expect seed=1,clock= "$(completed -o seed=1,cl)" "a second mount option"
 touch "$dir/a.ini"
 expect "$dir/a.ini" "$(completed sim "$dir/a.")" "the file of sim"
 
+test_case "bash completes a file where one is wanted, and values"
+touch "$dir/a pair.ini"
+for words in run "run --keep never" "run -o seed = 1" "run -o seed=1,allow_other" "view --replay" "view --record" "attach mb_0 --netns"; do
+  expect "$dir/a.ini" "$(completed $words "$dir/a.")" "a file behind $words"
+done
+expect "$dir/a pair.ini|" "$(completed run "$dir/a p" >/dev/null; printf '%s|' "${COMPREPLY[@]}")" "a file with a blank"
+expect "failure always never" "$(completed run --keep '')" "when a run's mount stays"
+expect always "$(completed run --keep a)" "a time when it stays"
+expect uid= "$(completed run -o ui)" "a mount option of a run"
+expect seed=1,clock= "$(completed run -o seed=1,cl)" "its second mount option"
+expect seed= "$(completed sim -o '')" "the option of sim"
+# Bash makes words of it at each "=".
+for run in "" run; do
+  expect "$dir/a.ini" "$(completed $run -o config = "$dir/a.")" "the file of config="
+  expect "$dir/a.ini" "$(completed $run -o seed = 1,config = "$dir/a.")" "the file of a second option"
+  [[ $(completed $run -o config =) == *a.ini* ]] || fail "the files of config="
+  expect "config=$dir/a.ini" "$(completed $run -o config="$dir/a.")" "the file in one word"
+  expect 1,clock= "$(completed $run -o seed = 1,cl)" "an option behind a value"
+  expect "real virtual" "$(completed $run -o clock =)" "clocks"
+  expect clock=virtual "$(completed $run -o clock=v)" "a clock in one word"
+  expect "" "$(completed $run -o seed = "")" "numbers"
+done
+
 test_case "zsh completes both programs"
 needs zsh
 cat >"$dir/complete" <<'ZSH'
 setopt extendedglob
 compadd() { while [[ $1 == -* && $1 != -- ]]; do [[ $1 == -S ]] && shift; shift; done; shift; print -r -- $*; }
-_files() { print -r -- FILES }
+_files() { [[ $1 == -/ ]] && print -r -- DIRECTORIES || print -r -- FILES }
 _normal() { print -r -- NORMAL $CURRENT $words }
 compset() { : }
 functions[complete]="$(<$1)"
@@ -196,11 +219,19 @@ ZSH
 zsh_offers() { zsh -f "$dir/complete" "$top/tools/completions/$1" "${@:2}" | xargs; }
 ctl=$(dirname "$ROCEFS")/mango-ctl
 for command in $(zsh_offers _rocefs "$ROCEFS" ''); do
-  [ "$command" = FILES ] || expect "$command" "$(completed "$command")" "rocefs $command, as in bash"
+  [ "$command" = DIRECTORIES ] || expect "$command" "$(completed "$command")" "rocefs $command, as in bash"
 done
-[[ $(zsh_offers _rocefs "$ROCEFS" '') == *enter*sim*FILES ]] || fail "commands"
+[[ $(zsh_offers _rocefs "$ROCEFS" '') == *enter*sim*DIRECTORIES ]] || fail "commands"
 expect "-f -d -h --help -V --version" "$(zsh_offers _rocefs "$ROCEFS" -)" "options"
 [[ $(zsh_offers _rocefs "$ROCEFS" -o '') == *clock=*allow_other* ]] || fail "mount options"
+for words in run "run -o seed=1" "run -o seed=1,config=a" "-o config=a" sim "view --replay" "view --record" "attach mb_0 --netns"; do
+  behind=('') && [[ $words != *config* ]] || behind=()
+  expect FILES "$(zsh_offers _rocefs "$ROCEFS" $words "${behind[@]}")" "a file behind $words"
+done
+expect "failure always never" "$(zsh_offers _rocefs "$ROCEFS" run --keep '')" "when a run's mount stays"
+[[ $(zsh_offers _rocefs "$ROCEFS" run -o '') == *clock=*allow_other* ]] || fail "mount options of run"
+expect seed= "$(zsh_offers _rocefs "$ROCEFS" sim -o '')" "the option of sim"
+expect "real virtual" "$(zsh_offers _rocefs "$ROCEFS" -o seed=1,clock=)" "clocks"
 expect "NORMAL 1 ibst" "$(zsh_offers _rocefs "$ROCEFS" enter -m /mnt ibst)" "a command behind enter"
 expect "$("$ctl" --complete rdma pcc '' | xargs)" "$(zsh_offers _mango-ctl "$ctl" rdma pcc '')" "words of mango-ctl"
 

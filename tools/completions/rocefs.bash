@@ -1,7 +1,37 @@
 # bash completion of rocefs: commands and options are those of --help.
+_rocefs_files() {  # WORD [PREFIX]
+  mapfile -t COMPREPLY < <(compgen ${2:+-P "$2"} -f -- "$1")
+  compopt -o filenames 2>/dev/null
+}
+# A list of options of -o, of which bash may have made several words. Fails where the cursor is in none.
+_rocefs_options() {  # HELP [NAME=…]: of the mount's options, those names alone
+  local word=${COMP_WORDS[COMP_CWORD]} list= item value values names=${2:-} taken at
+  for ((at = COMP_CWORD; at > 1; --at)); do
+    list=${COMP_WORDS[at]}$list
+    [ "${COMP_WORDS[at - 1]}" != -o ] || break
+    [[ ${COMP_WORDS[at - 1]} == [=:] || ${COMP_WORDS[at]} == [=:]* ]] || return
+  done
+  [ "$at" -gt 1 ] || return
+  item=${list##*,}
+  if [[ $item == *=* ]]; then
+    value=${word##*,} && value=${value##*=} taken=${word%"$value"}
+    [ "$taken" != = ] || taken=
+    values=$(sed -n "/^options after -o:/,/^$/s/^  ${item%%=*}=\([^ ,]*\).*/\1/p" <<<"$1")
+    case $values in
+      FILE) _rocefs_files "$value" "$taken" ;;
+      *\|*) COMPREPLY=($(compgen ${taken:+-P "$taken"} -W "${values//|/ }" -- "$value")) ;;
+    esac
+    return 0
+  fi
+  taken=${word%"$item"}
+  [ -n "$names" ] || names=$(sed -n '/^options after -o:/,/^$/s/^  //p' <<<"$1" | sed 's/   .*//; s/=[^,]*/=/g; s/[^a-z_,= ].*//' | tr -d ' ' | tr ',' '\n')
+  COMPREPLY=($(compgen -P "$taken" -W "$names" -- "$item"))
+  [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
+  return 0
+}
 _rocefs() {
   local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-  local command=${COMP_WORDS[1]} help commands at taken= first=0
+  local command=${COMP_WORDS[1]} help commands at first=0
   COMPREPLY=()
   commands=$("$program" --help 2>/dev/null | sed -n 's/^\(usage:\)\{0,1\} *rocefs \([a-z][a-z]*\) .*/\2/p' | sort -u)
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -26,20 +56,13 @@ _rocefs() {
       return
     fi
   else
-    help=$("$program" --help 2>/dev/null) commands=
-    # A list of options of -o, of which bash may have made several words.
-    for ((at = COMP_CWORD - 1; at > 0; --at)); do
-      [ "${COMP_WORDS[at]}" != -o ] || break
-      [[ ${COMP_WORDS[at]} == *[=:]* || ${COMP_WORDS[at + 1]} == [=:]* ]] || at=1
-    done
-    if [ "$at" -gt 0 ] && [[ $word != = ]]; then
-      [[ $word == *,* ]] && taken=${word%,*},
-      COMPREPLY=($(compgen -P "$taken" -W "$(sed -n '/^options after -o:/,/^$/s/^  //p' <<<"$help" | sed 's/   .*//; s/=[^,]*/=/g; s/[^a-z_,= ].*//' |
-        tr -d ' ' | tr ',' '\n')" -- "${word##*,}"))
-      [[ ${COMPREPLY[0]-} != *= ]] || compopt -o nospace 2>/dev/null
-      return
-    fi
+    help=$("$program" --help 2>/dev/null) command= commands=
   fi
+  case $command in
+    run) _rocefs_options "$("$program" --help 2>/dev/null)" && return ;;
+    sim) _rocefs_options "$help" seed= && return ;;
+    '') _rocefs_options "$help" && return ;;
+  esac
   case $word in
     -*) COMPREPLY=($(compgen -W "$(sed -n 's/^  \(-.*\)/\1/p' <<<"$help" | sed 's/   .*//' | grep -oE -- '--?[A-Za-z][a-z-]*')" -- "$word")) ;;
     *)
@@ -47,7 +70,8 @@ _rocefs() {
         host:host | attach:attach | detach:detach)
           COMPREPLY=($(compgen -W "$(ls "${ROCEFS_MOUNT:-/}/kernel/debug/rocefs/hosts" 2>/dev/null)" -- "$word")) ;;
         top:--screen) COMPREPLY=($(compgen -W "devices links queues flows" -- "$word")) ;;
-        sim:* | attach:--netns) COMPREPLY=($(compgen -f -- "$word")) ;;
+        run:--keep) COMPREPLY=($(compgen -W "failure always never" -- "$word")) ;;
+        run:* | sim:* | view:--record | view:--replay | attach:--netns) _rocefs_files "$word" ;;
         *) COMPREPLY=($(compgen -W "$commands" -- "$word") $(compgen -d -- "$word")) ;;
       esac
       compopt -o filenames 2>/dev/null
