@@ -42,7 +42,7 @@ expect "/home/o'neill" "$(bash -c "${words% tools/*} printenv PREFIX")" "a prefi
 test_case "the files are in their directories, and nobody else may write them"
 (umask 000; installation install "$ROCEFS_BUILD" DESTDIR="$stage" PREFIX=/usr >"$dir/said")
 for file in bin/{rocefs,rocefs-top,rocefs-view,mango-ctl,mango-pccd} lib/rocefs/librocefs-rdmav{34,57,59,64}.so lib/libmango.so.1 \
-  share/rocefs/seccomp.json share/doc/rocefs/containers/README.md share/doc/rocefs/examples/scenarios/incast.ini \
+  share/rocefs/seccomp.json share/doc/rocefs/README.md share/doc/rocefs/doc/changelog.md share/doc/rocefs/examples/scenarios/incast.ini \
   lib/systemd/system/rocefs@.service lib/pkgconfig/mango.pc include/{libmango,rocefs_pcc,rocefs_pcc_test}.h \
   share/man/man1/{rocefs,rocefs-enter,rocefs-host,rocefs-attach,rocefs-sim,rocefs-top,rocefs-view,mango-ctl,mango-pccd}.1 \
   share/man/man3/{libmango,rocefs_pcc}.3 share/man/man5/rocefs.ini.5 \
@@ -54,10 +54,24 @@ expect libmango.so.1 "$(readlink "$stage/usr/lib/libmango.so")" "libmango.so"
 expect "" "$(find "$stage/usr" ! -type l -perm /022)" "what others may write"
 expect "" "$(find "$stage/usr" -type f -perm /111 ! -path '*/bin/*')" "what is a program, and should not be"
 expect "" "$(grep -rlF "$top" "$stage"/usr/{include,share,lib/pkgconfig,lib/systemd})" "texts that name the checkout"
-# Files that need the sources, or belong beside them.
-for file in Dockerfile compose.yaml crossing; do
-  [ ! -e "$stage/usr/share/doc/rocefs/containers/$file" ] || fail "$file is installed, and cannot work there"
-done
+
+test_case "what the documents link to, and name, is installed beside them"
+documents=$stage/usr/share/doc/rocefs
+expect "$(ls README.md doc/*.md)" "$(cd "$documents" && ls README.md doc/*.md)" "documents"
+while IFS=: read -r file link; do
+  [[ $link == http* || -e $(dirname "$documents/$file")/${link%%#*} ]] || fail "$file links to $link"
+done < <(cd "$documents" && grep -roE --include='*.md' '\]\([^) ]+\)' . | sed 's/\](//; s/)$//')
+# Directories of examples; the rest of tools/ is sources.
+while read -r path; do
+  compgen -G "$documents/$path" >/dev/null || fail "$path is named, and not installed"
+done < <(cat README.md doc/*.md doc/man/* <("$ROCEFS" sim --help) |
+  grep -oE 'tools/(scenarios|examples|containers|ci|grafana)\b[A-Za-z0-9_./*-]*' | sed 's/\.$//' | sort -u)
+while read -r path; do
+  [ -e "$documents/tools/containers/$path" ] || fail "containers/README.md names $path"
+done < <(grep -oE '`[A-Za-z./-]+\.ya?ml`|`(crossing|Dockerfile)`' tools/containers/README.md | tr -d "\`" | sort -u)
+while read -r path; do
+  [ -d "$stage/usr/$path" ] || fail "$path is not a directory of what is installed"
+done < <({ "$ROCEFS" sim --help; cat doc/man/*; } | grep -oE 'share/doc/rocefs[a-z/]*' | sort -u)
 
 test_case "libraries, units and zsh's functions have places of their own where a distribution wants it"
 installation install "$ROCEFS_BUILD" DESTDIR="$dir/multiarch" PREFIX=/usr LIBDIR=/usr/lib/some-gnu UNITDIR=/lib/systemd/system \
