@@ -40,8 +40,11 @@ A run that its limit=, SIGINT, SIGTERM, SIGHUP or an error cuts off keeps what i
 marked as partial. The exit status is 1 if a run was cut off, a flow failed, a fault did not fire or
 a file could not be written, 2 if the command line or the file is wrong.
 
-  rocefs sim tools/scenarios/incast.ini --out /tmp/incast
-  rocefs sim --seeds 1..20 -j 8 --out /tmp/loss tools/scenarios/loss.ini
+Scenarios to begin with are in tools/scenarios of the sources, and installed in
+share/doc/rocefs/examples/scenarios; there:
+
+  rocefs sim incast.ini --out /tmp/incast
+  rocefs sim --seeds 1..20 -j 8 --out /tmp/loss loss.ini
 )";
 
 namespace {
