@@ -20,6 +20,18 @@ number() { sed -n 's/^\([0-9]*\) calls of [0-9]* queue pairs: .*/\1/p' "$dir/sai
 
 cd "$dir"
 
+test_case "mango-pccd has a help, and so has its replay"
+mango_pccd=$(dirname "$ROCEFS")/mango-pccd
+for option in -h --help; do
+  said=$("$mango_pccd" $option) || fail "mango-pccd $option: status $?"
+  [[ $said == "usage: mango-pccd replay "*--version* ]] || fail "mango-pccd $option: $said"
+  said=$("$mango_pccd" replay $option) || fail "mango-pccd replay $option: status $?"
+  for word in --algo --param --seed --device --csv; do [[ $said == *"  $word "* ]] || fail "no $word in: $said"; done
+done
+expect "$("$mango_pccd" --version)" "$("$mango_pccd" -V)" "-V"
+expect 2 "$(status_of "$mango_pccd" 2>/dev/null)" "status without words"
+expect 2 "$(status_of "$mango_pccd" replay 2>/dev/null)" "status of a replay of nothing"
+
 test_case "100000 calls of HPCC are recorded while they are made"
 mounted -o clock=virtual,seed=7
 ctl algo cross-build "$examples/hpcc.cc" mb_0

@@ -26,6 +26,17 @@ using namespace rocefs;
 
 namespace {
 
+constexpr const char* kHelp = R"(usage: mango-pccd replay TRACE.csv --algo FILE.so|NAME [OPTION]…
+
+Runs congestion-control algorithms for a device of rocefs, which starts it: nobody else has to.
+`mango-pccd replay` feeds a recording into an algorithm, without a mount; it has --help.
+
+  -h, --help      this text
+  -V, --version
+
+mango-ctl(1) speaks to it by the files of the mount.
+)";
+
 // True if the daemon's socket is open.
 bool has_daemon() {
   int type = 0;
@@ -65,8 +76,13 @@ int main(int argc, char** argv) {
   reserve_standard_files();
   // Lines of plugins are logged when they are printed: the output is a pipe.
   ::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
-  if (argc == 2 && std::string_view(argv[1]) == "--version") {
+  const std::string_view option = argc == 2 ? argv[1] : "";
+  if (option == "-V" || option == "--version") {
     std::printf("mango-pccd %s (rocefs)\n", kVersion);
+    return 0;
+  }
+  if (option == "-h" || option == "--help") {
+    std::fputs(kHelp, stdout);
     return 0;
   }
   if (argc == 3 && std::string_view(argv[1]) == kTrialWord) try_plugin(argv[2]);

@@ -23,14 +23,32 @@ namespace rocefs {
 namespace {
 
 constexpr const char* kUsage =
-    "mango-pccd replay TRACE.csv --algo FILE.so|BUILT_IN [--param NAME=VALUE]… [--seed N] "
+    "mango-pccd replay TRACE.csv --algo FILE.so|NAME [--param NAME=VALUE]… [--seed N] "
     "[--device NAME] [--csv FILE]";
+constexpr const char* kHelp =
+    R"(usage: mango-pccd replay TRACE.csv --algo FILE.so|NAME [--param NAME=VALUE]…
+                         [--seed N] [--device NAME] [--csv FILE]
+
+Feeds recorded calls of an algorithm, which `mango-ctl rdma pcc trace --calls` writes, into an
+algorithm, and compares its windows and rates with the recorded ones. No mount is needed.
+
+  --algo FILE.so|NAME   a plugin, or a built-in algorithm
+  --param NAME=VALUE    a parameter's value from the first call on
+  --seed N              the mount's, if the algorithm draws random numbers
+  --device NAME         the recorded one, if the algorithm draws random numbers
+  --csv FILE            file for all decisions
+  -h, --help            this text
+
+The exit status is 0 if all decisions are the same, 1 if some differ, 2 if the recording or the
+algorithm cannot be read.
+)";
 constexpr uint64_t kShown = 20;  // lines of a kind
 
 struct Options {
   std::string trace, algorithm, csv, device;
   std::vector<ParameterChange> parameters;
   uint64_t seed = 0;
+  bool help = false;
 };
 
 Result<uint64_t> parse_seed(std::string_view text) {
@@ -44,6 +62,10 @@ Result<Options> parse_words(std::span<char* const> words) {
   Options options;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string_view word = words[i];
+    if (word == "-h" || word == "--help") {
+      options.help = true;
+      return options;
+    }
     if (!word.starts_with("--")) {
       if (!options.trace.empty()) return errorf(EINVAL, "{}: one trace is wanted", word);
       options.trace = word;
@@ -210,6 +232,10 @@ void log_line(mango_log_level_e level, std::string_view text) {
 }
 
 Result<int> run(const Options& options) {
+  if (options.help) {
+    std::fputs(kHelp, stdout);
+    return 0;
+  }
   Candidate candidate;
   Result<PccAlgorithm> algorithm = candidate.load(options);
   if (!algorithm) return algorithm.error();
