@@ -144,7 +144,10 @@ mounted -o clock=virtual,seed=7
 mkdir -p "$(cat "$pcc/plugin_dir")"
 compile holds.cc "$(cat "$pcc/plugin_dir")/holds.so"
 ctl algo load mb_0
-expect 1 "$(status_of ctl dump mb_0 --qp 17 2>err)" "while PCC is not active"
+for words in "mb_0" "mb_0 --qp 17"; do
+  expect 4 "$(status_of ctl dump $words 2>err)" "while PCC is not active"
+  grep -q "PCC is not active" err || fail "what it says: $(cat err)"
+done
 ctl apply mb_0 holds
 ctl start mb_0
 echo "f write mb_0 mb_1 qps=2 size=64K count=100000000" >"$debug/traffic/start"

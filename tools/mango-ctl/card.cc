@@ -59,6 +59,9 @@ Json dump_json(const std::string& device, const std::string& qp, std::string_vie
 
 void dump_qps(Session& session, const DumpOptions& options) {
   session.each_device(options.device, [&](const std::string& name) -> Result<void> {
+    Result<std::string> state = session.tree().value(device_file(name, "pcc/state"));
+    if (!state) return state.error();
+    if (*state != "active") return wrong_state("PCC is not active");
     std::vector<std::string> numbers = {options.qp};
     if (options.qp.empty()) {
       Result<std::vector<QpFiles>> qps = read_qps(session.tree(), name);
