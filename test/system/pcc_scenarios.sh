@@ -98,6 +98,42 @@ INI
 windows() { awk -F, -v variant="$1" '$1 == variant {print $3}' "$dir/marked/series.csv" | head -n 10 | xargs; }
 expect "$(windows MTU)" "$(windows small)" "the windows"
 
+test_case "a value of a parameter that makes no sense is refused; a maximum holds below its minimum"
+mounted -o clock=virtual
+pcc=$ib/mb_0/pcc
+realpath "$examples" >"$pcc/plugin_dir"
+echo 1 >"$pcc/load"
+taken() { (echo "$2" >"$pcc/params/$1") 2>/dev/null; }
+while read -r algorithm name least most wrong; do
+  echo "$algorithm" >"$pcc/algo"
+  for value in $least $most; do taken "$name" "$value" || fail "$algorithm: $name=$value is refused"; done
+  for value in $wrong; do ! taken "$name" "$value" || fail "$algorithm: $name=$value is taken"; done
+done <<'RANGES'
+swift ai 0 1e6 -1 1e300 nan
+swift beta 0 1 -100 1.1
+swift min_cwnd 0.001 1e6 0 1e300
+swift max_cwnd 0.001 1e6 -5 0 1e300
+timely delta_mbps 0 1e6 -1e9 1e300
+timely min_mbps 0.1 1e6 0 -1 1e300
+timely window 256 4294967295 0
+dctcp min_window 256 1073741824 0 4294967295
+dctcp max_window 256 1073741824 0 4294967295
+RANGES
+# Largest window of a flow whose minimum is above the maximum.
+echo "f write mb_0 mb_1 size=64K count=100000000" >"$debug/traffic/start"
+while read -r algorithm least most octets; do
+  echo "$algorithm" >"$pcc/algo"
+  [ "$(cat "$pcc/state")" = active ] || echo start >"$pcc/state"
+  echo "${least#*=}" >"$pcc/params/${least%=*}"
+  echo "${most#*=}" >"$pcc/params/${most%=*}"
+  echo 5ms >"$debug/clock/advance"
+  expect "$octets" "$(cat "$debug/traffic/f/window")" "$algorithm: the window with $least and $most"
+done <<'WINDOWS'
+swift min_cwnd=64 max_cwnd=8 8192
+dctcp min_window=65536 max_window=8192 8192
+WINDOWS
+unmounted
+
 test_case "DCTCP on CNPs: the queue stays at the threshold of marks, and the link is full"
 # Alizadeh et al., section 3.3: the queue is at most K + N packets; a packet has 1,100 octets.
 run dctcp

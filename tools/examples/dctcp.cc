@@ -13,9 +13,9 @@
 namespace {
 
 struct Dctcp {
-  double g;             // weight of the newest share
-  unsigned int packet;  // octets that a window of data without a mark adds
-  unsigned int min_window, max_window;
+  double g;                             // weight of the newest share
+  unsigned int packet;                  // octets that a window of data without a mark adds
+  unsigned int min_window, max_window;  // the latter also where the first is larger
   // State of the queue pair.
   double alpha;  // smoothed share of marked packets
   double window;
@@ -46,6 +46,8 @@ void* init(mango_pcc_h pcc, unsigned int slot, size_t* size) {
   mango_pcc_params_register(pcc, slot, kParameters, std::size(kParameters));
   rocefs_pcc_param_range(pcc, slot, "g", 0, 1);
   rocefs_pcc_param_range(pcc, slot, "packet", 256, 4096);
+  rocefs_pcc_param_range(pcc, slot, "min_window", 256, 1u << 30);
+  rocefs_pcc_param_range(pcc, slot, "max_window", 256, 1u << 30);
   return new Dctcp(kInitial);
 }
 
@@ -77,8 +79,8 @@ mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
     on_window(dctcp);
     dctcp.ends_at = event.sent_bytes;
   }
-  dctcp.window = std::max(std::min<double>(dctcp.window, dctcp.max_window),
-                          static_cast<double>(dctcp.min_window));
+  dctcp.window = std::min(std::max<double>(dctcp.window, dctcp.min_window),
+                          static_cast<double>(dctcp.max_window));
   mango_pcc_result_t result{};
   result.new_window = static_cast<unsigned int>(dctcp.window);
   return result;

@@ -23,7 +23,7 @@ struct Swift {
   double fs_min, fs_max;    // windows of the scaling, packets
   unsigned int packet;      // octets
   double min_cwnd;          // packets; below 1 by the rate
-  double max_cwnd;          // packets
+  double max_cwnd;          // packets; also where min_cwnd is larger
   unsigned int retx_reset;  // time-outs in a row after which the window is min_cwnd
   // State of the queue pair.
   double cwnd;  // packets; 0 before the first event
@@ -59,11 +59,15 @@ const mango_pcc_param_t kParameters[] = {
 void* init(mango_pcc_h pcc, unsigned int slot, size_t* size) {
   *size = sizeof(Swift);
   mango_pcc_params_register(pcc, slot, kParameters, std::size(kParameters));
+  rocefs_pcc_param_range(pcc, slot, "ai", 0, 1000000);
+  rocefs_pcc_param_range(pcc, slot, "beta", 0, 1);
   rocefs_pcc_param_range(pcc, slot, "max_mdf", 0, 1);
   rocefs_pcc_param_range(pcc, slot, "packet", 256, 4096);
   rocefs_pcc_param_range(pcc, slot, "fs_min", 0.001, 1000000);
   rocefs_pcc_param_range(pcc, slot, "fs_max", 0.001, 1000000);
+  // A million packets of 4096 octets is about the largest window.
   rocefs_pcc_param_range(pcc, slot, "min_cwnd", 0.001, 1000000);
+  rocefs_pcc_param_range(pcc, slot, "max_cwnd", 0.001, 1000000);
   return new Swift(kInitial);
 }
 
@@ -102,7 +106,7 @@ void on_loss(Swift& swift, const rocefs_pcc_event_t& event) {
   bool timeout = event.type == ROCEFS_PCC_EVENT_TIMEOUT;
   swift.timeouts = timeout ? swift.timeouts + 1 : 0;
   if (timeout && swift.timeouts >= swift.retx_reset) {
-    swift.cwnd = swift.min_cwnd;
+    swift.cwnd = std::min(swift.min_cwnd, swift.max_cwnd);
   } else if (may_decrease(swift, event)) {
     swift.cwnd *= 1 - swift.max_mdf;
   }
@@ -117,7 +121,7 @@ mango_pcc_result_t call(void* block, const mango_pcc_context_t* context) {
   while (rocefs_pcc_event_next(&event)) {
     double before = swift.cwnd;
     event.type == ROCEFS_PCC_EVENT_ACK ? on_ack(swift, event) : on_loss(swift, event);
-    swift.cwnd = std::max(std::min(swift.cwnd, swift.max_cwnd), swift.min_cwnd);
+    swift.cwnd = std::min(std::max(swift.cwnd, swift.min_cwnd), swift.max_cwnd);
     if (swift.cwnd < before) swift.decreased_at = event.at_ns;
   }
   // Less than a packet in a round trip is a packet now and then.

@@ -57,9 +57,13 @@ const mango_pcc_param_t kParameters[] = {
 void* init(mango_pcc_h pcc, unsigned int slot, size_t* size) {
   *size = sizeof(Timely);
   mango_pcc_params_register(pcc, slot, kParameters, std::size(kParameters));
+  rocefs_pcc_param_range(pcc, slot, "delta_mbps", 0, 1e6);
   rocefs_pcc_param_range(pcc, slot, "alpha", 0, 1);
   rocefs_pcc_param_range(pcc, slot, "beta", 0, 1);
   rocefs_pcc_param_range(pcc, slot, "min_rtt_ns", 1, 1e9);
+  rocefs_pcc_param_range(pcc, slot, "window", 256, 4294967295);
+  // A rate of 0 would be none that limits.
+  rocefs_pcc_param_range(pcc, slot, "min_mbps", 0.1, 1e6);
   return new Timely(kInitial);
 }
 
