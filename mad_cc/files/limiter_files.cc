@@ -30,19 +30,27 @@ class LimitFile final : public KnobFile {
   // Documents the range: 0 only under semantics in which it means "off".
   FileDoc doc() const override {
     FileDoc doc = KnobFile::doc();
-    bool takes_zero = Settings::of(set()->values()).semantics == MadSemantics::kOfed25;
-    uint64_t least = std::max<uint64_t>(row().min, takes_zero ? 0 : 1);
-    doc.values = fmt::format("{} to {}", least, row().max);
+    doc.values = fmt::format("{} to {}", least(), row().max);
     if (!row().unit.empty()) doc.values += fmt::format(" ({})", row().unit);
     return doc;
   }
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
+    // Names the range in force; the row's begins with 0.
+    if (Result<uint64_t> number = kstrtou64(text, 0); number && *number > row().max) {
+      return answer(errorf(EINVAL, "{} is outside {} to {}", *number, least(), row().max));
+    }
     KnobFile::store(text, operation, [answer = std::move(answer)](Result<void> result) mutable {
       if (!result && result.error().code == ERANGE) {
         return answer(Error{EINVAL, result.error().reason});
       }
       answer(std::move(result));
     });
+  }
+
+ private:
+  uint64_t least() const {
+    bool takes_zero = Settings::of(set()->values()).semantics == MadSemantics::kOfed25;
+    return std::max<uint64_t>(row().min, takes_zero ? 0 : 1);
   }
 };
 

@@ -44,6 +44,10 @@ for wrong in "0 max_outstanding" "1048577 max_outstanding" "15 queue_size" "1048
   expect "$before" "$(cat "$files/$file")" "$wrong: the value"
   tail -n 1 "$debug/dmesg" | grep -q "mad_sa_cc/2/$file.*EINVAL" || fail "$wrong: dmesg says $(tail -n 1 "$debug/dmesg")"
 done
+says() { ! echo "$1" 2>/dev/null >"$files/$2" && tail -n 1 "$debug/dmesg" | sed 's/.*: \(-\{0,1\}[0-9]* is outside\)/\1/'; }
+expect "1048577 is outside 1 to 1048576 (EINVAL)" "$(says 1048577 max_outstanding)" "the range without 0"
+expect "10001 is outside 1 to 10000 (EINVAL)" "$(says 10001 time_sa_mad)" "the range without 0"
+expect "1048577 is outside 16 to 1048576 (EINVAL)" "$(says 1048577 queue_size)" "the range"
 echo 0x20 >"$files/max_outstanding" && expect 32 "$(cat "$files/max_outstanding")" "hexadecimal"
 echo 040 >"$files/max_outstanding" && expect 32 "$(cat "$files/max_outstanding")" "octal"
 expect 16 "$(cat "$(limits mlx5_0 1)/max_outstanding")" "the other port"
