@@ -219,8 +219,10 @@ TEST_CASE(
   CHECK(all.xmit_discards == shown.port_xmit_discards.get());
   CHECK(all.xmit_wait == shown.port_xmit_wait.get());
   CHECK(all.symbol_errors == 0);
-  CHECK(all.multicast_rcv == 0);
+  CHECK(all.multicast_xmit == shown.multicast_xmit_packets.get());
+  CHECK(all.multicast_rcv == shown.multicast_rcv_packets.get());
   PerfCounters which;
+  which.multicast_xmit = 1;
   which.rcv_errors = 1;
   which.xmit_data = 1;
   which.symbol_errors = 1;
@@ -228,6 +230,8 @@ TEST_CASE(
   CHECK(shown.port_rcv_errors.get() == 0);
   CHECK(shown.port_xmit_data.get() == 0);
   CHECK(shown.port_rcv_data.get() == 200);
+  CHECK(shown.multicast_xmit_packets.get() == 0);
+  CHECK(shown.multicast_rcv_packets.get() == all.multicast_rcv);
   CHECK(shown.rx_write_requests.get() != 0);
 }
 

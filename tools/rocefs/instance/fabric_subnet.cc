@@ -27,6 +27,8 @@ constexpr Shown kShown[] = {
     {&PerfCounters::rcv_packets, "counters/port_rcv_packets"},
     {&PerfCounters::unicast_xmit, "counters/unicast_xmit_packets"},
     {&PerfCounters::unicast_rcv, "counters/unicast_rcv_packets"},
+    {&PerfCounters::multicast_xmit, "counters/multicast_xmit_packets"},
+    {&PerfCounters::multicast_rcv, "counters/multicast_rcv_packets"},
 };
 consteval std::array<size_t, std::size(kShown)> find_rows() {
   std::array<size_t, std::size(kShown)> rows{};
