@@ -124,6 +124,7 @@ class Simulation final : private FlowSink {
   template <class Add>
   std::optional<Failure> add_all(const std::vector<Scenario::Line>& lines, Add add);
 
+  static std::string below_debug(std::string_view path);
   std::shared_ptr<File> writable(const std::string& path);  // null: there is none
   Result<void> store(const std::string& path, const std::string& value);
   Result<void> advance(TimeNs duration, bool until_idle = false);
