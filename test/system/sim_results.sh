@@ -130,3 +130,27 @@ grep -qE '^[0-9.]+ s of CPU, [0-9.]+ M packet-hops and [0-9.]+ M events per CPU 
 test_case "the events of the engine are counted"
 expect "$(of "$dir/out/summary.json" '" ".join(str(run["events"]) for run in s["runs"])')" "$(sed -n '3,$p' "$dir/out/timing.csv" | cut -d , -f 6 | xargs)" "in timing.csv"
 [ "$(of "$dir/out/summary.json" "min(run['events'] - run['packet_hops'] for run in s['runs'])")" -ge 0 ] || fail "less than one for a packet-hop"
+
+test_case "a store that removes flows takes nothing from those that have ended, nor what others have moved"
+for store in reset=1 traffic/b/stop=1; do
+  cat >"$dir/removed.ini" <<INI
+[topology]
+kind = star
+hosts = 4
+rate = 100G
+[at]
+300us = kernel/debug/rocefs/$store
+[flows]
+b = write h0 h1 size=64K count=10
+c = write h2 h3 size=64K count=100
+d = write h2 h3 size=64K count=10 start=500us
+INI
+  status=0
+  sim "$dir/removed.ini" --out "$dir/removed" >"$dir/removed.txt" 2>&1 || status=$?
+  if [ "$store" = reset=1 ]; then wanted='1 b"done" c"removed" d"done"'; else wanted='0 b"done" c"done" d"done"'; fi
+  expect "$wanted" "$status $(awk -F, 'NR > 2 {print $2 $13}' "$dir/removed/flows.csv" | sort | xargs -d '\n')" "the flows after $store: $(cat "$dir/removed.txt")"
+  expect 655360 "$(awk -F, '$2 == "b" {print $6}' "$dir/removed/flows.csv")" "octets of the flow that had ended"
+  # 300 us at 100 Gb/s are 3.75 MB at most, in messages of 64 KiB.
+  moved=$(awk -F, '$2 == "c" {print $6}' "$dir/removed/flows.csv")
+  [ "$store" != reset=1 ] || { [ "$moved" -ge 3000000 ] && [ "$moved" -le 3750000 ]; } || fail "c has moved $moved octets"
+done

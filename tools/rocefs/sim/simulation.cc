@@ -267,12 +267,13 @@ std::optional<std::string> Simulation::text_of(const std::string& path) {
 std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
   for (; next < stores_.size() && stores_[next].at <= now; ++next) {
     const Store& due = stores_[next];
+    const bool knobs = due.path == below_debug("set");
+    if (due.of_at && !knobs) look_at_flows();
     Result<void> stored = store(due.path, due.value);
     if (!stored) return failed(due.line, stored.error().reason);
     if (!view_) continue;
-    const bool several = due.path == below_debug("set");
     view_->note_store(
-        fmt::format("@{} {}", now, several ? due.value : format_assignment(due.path, due.value)));
+        fmt::format("@{} {}", now, knobs ? due.value : format_assignment(due.path, due.value)));
   }
   return std::nullopt;
 }
@@ -323,7 +324,8 @@ std::optional<Failure> Simulation::run_steps() {
     if (std::optional<Failure> failure = store_due(now, next_store)) return failure;
     if (sampler_.due(now) == now) take_sample(now);
     if (view_ && sampler_.next_interval(now) == now) view_->look(now);
-    note_ended(now);
+    note_started(now);
+    note_ended();
     uint64_t ended = flows_known() - to_come_.size() - running_.size() - loads_->running();
     if (options_.progress) {
       uint64_t expected = result_.flows.size() + loads_->expected(now);

@@ -138,7 +138,9 @@ class Simulation final : private FlowSink {
   Result<TimeNs> pass(TimeNs from, TimeNs to, bool until_idle);
   void keep_failure(const Result<void>& result);
   std::optional<Failure> store_due(TimeNs now, size_t& next);
-  void note_ended(TimeNs now);
+  void note_started(TimeNs now);
+  void note_ended();
+  void look_at_flows();
   void take_result(FlowResult& flow);
   void flow_ended(const FlowRecord& flow) override;
   uint64_t flows_known() const { return result_.flows.size() + loads_->started(); }

@@ -40,11 +40,7 @@ Result<void> Simulation::add_flow(const Scenario::Line& line) {
 }
 
 // Reads the state of the flows that run. A flow without files was removed, by a reset or a stop.
-void Simulation::note_ended(TimeNs now) {
-  while (!to_come_.empty() && result_.flows[to_come_.back()].start <= now) {
-    running_.push_back(to_come_.back());
-    to_come_.pop_back();
-  }
+void Simulation::note_ended() {
   std::erase_if(running_, [this](size_t place) {
     FlowResult& flow = result_.flows[place];
     std::optional<std::string> state = text_of(below_debug("traffic/" + flow.spec.name + "/state"));
@@ -55,6 +51,23 @@ void Simulation::note_ended(TimeNs now) {
     flow_ended(flow.record());
     return true;
   });
+}
+
+// Adds those whose time has come to the flows that run.
+void Simulation::note_started(TimeNs now) {
+  while (!to_come_.empty() && result_.flows[to_come_.back()].start <= now) {
+    running_.push_back(to_come_.back());
+    to_come_.pop_back();
+  }
+}
+
+// Before a store that may remove flows: keeps the ends since the last step, and what the flows that
+// run have moved.
+void Simulation::look_at_flows() {
+  note_ended();
+  if (running_.empty()) return;
+  on_core([this] { instance_->traffic().account(); });
+  for (size_t place : running_) take_result(result_.flows[place]);
 }
 
 // While the engine runs, on the core thread: this one waits then.
