@@ -182,3 +182,13 @@ pid=$!
 await grep -qsE 'load.ini: [0-9.]+ ms, [0-9]+ of [0-9]+ flows have ended, [0-9]+ (s|min|h).* to go' "$dir/load.log"
 kill -TERM "$(cat "$dir/load.pid")"
 wait $pid || true
+
+test_case "a mistake in the file leaves the results of an earlier run"
+sed '/^\[variant/d; /^b = /d; /^limit/d' "$dir/long.ini" >"$dir/right.ini"
+sim "$dir/right.ini" --out "$dir/kept" >/dev/null 2>"$dir/said" || fail "$(cat "$dir/said")"
+cp -r "$dir/kept" "$dir/before"
+sed 's/^a = .*/a = write h0 h9 size=64K/' "$dir/right.ini" >"$dir/wrong.ini"
+status=0
+sim "$dir/wrong.ini" --out "$dir/kept" >/dev/null 2>"$dir/said" || status=$?
+expect 2 "$status" "status: $(cat "$dir/said")"
+diff -r "$dir/before" "$dir/kept" || fail "the results are others"

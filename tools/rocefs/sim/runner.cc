@@ -61,9 +61,7 @@ int print_run_failure(const RunResult& run) {
 class Runner {
  public:
   Runner(const Config& config, const RunnerOptions& options)
-      : config_(config), options_(options), report_{config, options.seed, {}, options.all_flows} {
-    if (!options.out.empty()) flows_.emplace(options.out + "/flows.csv", report_.origin());
-  }
+      : config_(config), options_(options), report_{config, options.seed, {}, options.all_flows} {}
 
   int run_all(const std::vector<const Scenario::Variant*>& variants) {
     bool refused = false;
@@ -91,13 +89,13 @@ class Runner {
   // False if the others would fail as well.
   bool run(const Scenario::Variant* variant) {
     std::string name = variant ? variant->name : "";
-    if (flows_) flows_->begin(name);
     auto created = Simulation::create(config_, variant, options_.seed);
     if (auto* failure = std::get_if<BuildFailure>(&created)) {
       if (!failure->of_variant) {
         note(print_failure(*failure));
         return false;
       }
+      begin_flows(name);
       RunResult failed;
       failed.variant = name;
       failed.end_kind = RunEnd::kFailed;
@@ -106,8 +104,16 @@ class Runner {
       take(std::move(failed));
       return true;
     }
+    begin_flows(name);
     take(run(*std::get<0>(created), name));
     return true;
+  }
+
+  // Opens flows.csv for the first run: a mistake in the file leaves that of an earlier one.
+  void begin_flows(const std::string& variant) {
+    if (options_.out.empty()) return;
+    if (!flows_) flows_.emplace(options_.out + "/flows.csv", report_.origin());
+    flows_->begin(variant);
   }
 
   RunResult run(Simulation& simulation, const std::string& variant) {
