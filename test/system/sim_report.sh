@@ -75,6 +75,8 @@ test_case "a partial run is marked"
 sed 's/^title.*/limit = 100us/' "$dir/page.ini" >"$dir/cut.ini"
 "$ROCEFS" sim "$dir/cut.ini" --out "$dir/cut" >/dev/null 2>&1 && fail "the limit was not met"
 grep -qE '^<p>Partial: near, seed 1: .*flows still run after 100us</p>' "$dir/cut/report.html" || fail "no mark: $(grep Partial "$dir/cut/report.html")"
+expect 4 "$(grep -cE '^<tr><td>(near|far)</td><td>2K</td><td>3</td><td>[0-9.]+' "$dir/cut/report.html")" "FCT and slowdown of the flows that are done"
+grep -qE '"sizes":\[\{"variant":"near","rows":\[\{"size":[0-9]+,"p50":[0-9.]+' "$dir/cut/report.html" || fail "no curve by size"
 
 test_case "a browser draws the curves of all variants"
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "no chromium here"

@@ -72,6 +72,25 @@ TEST_CASE("means: partial runs do not count") {
   CHECK(means[0].sizes[0].fct_ns[0].count == 2);
 }
 
+TEST_CASE("means: partial runs count if that is wanted and a variant has no others") {
+  RunSummary cut;
+  cut.variant = "cut";
+  cut.reason = "limit";
+  cut.sizes = {{0, 10, {100, 100, 100, 100, 100, 100}, {1, 1, 1, 1, 1, 1}}};
+  RunSummary whole = cut, other = cut;
+  whole.variant = other.variant = "whole";
+  whole.reason.clear();
+  whole.sizes[0].fct_ns.fill(200);
+  std::vector<VariantMeans> means = means_of({cut, whole, other}, PartialRuns::kIfAlone);
+  REQUIRE(means.size() == 2);
+  CHECK(means[0].complete == 0);
+  CHECK(means[0].counted == 1);
+  CHECK(means[0].sizes.at(0).fct_ns[0].value == 100);
+  CHECK(means[1].counted == 1);
+  CHECK(means[1].sizes.at(0).fct_ns[0].value == 200);
+  CHECK(means_of({cut, whole, other})[0].sizes.empty());
+}
+
 TEST_CASE("means: a run without flows of a size counts for their number, not for their FCT") {
   RunSummary run;
   run.sizes = {{1024, 4, {100, 100, 100, 100, 100, 100}, {1, 1, 1, 1, 1, 1}}, {0, 4, {}, {}}};

@@ -28,7 +28,7 @@ class Page {
  public:
   explicit Page(const HtmlReport& report)
       : report_(report),
-        means_(means_of(report.input.runs)),
+        means_(means_of(report.input.runs, PartialRuns::kIfAlone)),
         data_(report_data(report.input, means_)) {}
 
   std::string text() const {
@@ -69,7 +69,7 @@ class Page {
 
   bool several_seeds() const {
     return std::any_of(means_.begin(), means_.end(),
-                       [](const VariantMeans& means) { return means.complete > 1; });
+                       [](const VariantMeans& means) { return means.counted > 1; });
   }
 
   std::string partial() const {
@@ -161,7 +161,7 @@ class Page {
     }
     text += "</tr>\n";
     for (const VariantMeans& means : means_) {
-      text += fmt::format("<tr><td>{}</td><td>{}</td>", escaped(means.variant), means.complete);
+      text += fmt::format("<tr><td>{}</td><td>{}</td>", escaped(means.variant), means.counted);
       for (const TotalColumn& column : kTotalColumns) {
         text += fmt::format("<td>{}</td>", total_text(means, column));
       }

@@ -53,22 +53,27 @@ std::string percent(double value) {
   return fmt::format("{:.1f} %", value * 100);
 }
 
-VariantMeans variant_means(const std::string& variant, const std::vector<RunSummary>& runs) {
+VariantMeans variant_means(const std::string& variant, const std::vector<RunSummary>& runs,
+                           PartialRuns partial) {
   VariantMeans means;
   means.variant = variant;
-  std::map<uint64_t, SizeSamples> sizes;
-  std::map<std::string, std::vector<double>> totals;
   for (const RunSummary& run : runs) {
     if (run.variant != variant) continue;
     ++means.runs;
-    if (run.partial()) continue;
-    ++means.complete;
+    if (!run.partial()) ++means.complete;
+  }
+  const bool all_runs = partial == PartialRuns::kIfAlone && means.complete == 0;
+  means.counted = all_runs ? means.runs : means.complete;
+  std::map<uint64_t, SizeSamples> sizes;
+  std::map<std::string, std::vector<double>> totals;
+  for (const RunSummary& run : runs) {
+    if (run.variant != variant || (run.partial() && !all_runs)) continue;
     for (const SizeSummary& one : run.sizes) sizes[one.size].add(one);
     add_numbers(run.rest, "", totals);
   }
   for (const auto& [key, samples] : totals) means.totals[key] = mean_of(samples);
   // A run without flows of a size has none of them.
-  for (auto& [size, samples] : sizes) samples.flows.resize(means.complete);
+  for (auto& [size, samples] : sizes) samples.flows.resize(means.counted);
   for (const auto& [size, samples] : sizes) {
     if (size != 0) means.sizes.push_back(samples.means(size));
   }
@@ -144,7 +149,7 @@ std::string totals_table(const std::vector<VariantMeans>& all) {
   std::vector<TableRow> rows{{"variant", "runs"}};
   for (const TotalColumn& column : kTotalColumns) rows[0].push_back(column.heading);
   for (const VariantMeans& means : all) {
-    TableRow row{means.variant.empty() ? "-" : means.variant, fmt::format("{}", means.complete)};
+    TableRow row{means.variant.empty() ? "-" : means.variant, fmt::format("{}", means.counted)};
     for (const TotalColumn& column : kTotalColumns) row.push_back(total_text(means, column));
     rows.push_back(std::move(row));
   }
@@ -192,13 +197,13 @@ Mean mean_of(const std::vector<double>& samples) {
   return mean;
 }
 
-std::vector<VariantMeans> means_of(const std::vector<RunSummary>& runs) {
+std::vector<VariantMeans> means_of(const std::vector<RunSummary>& runs, PartialRuns partial) {
   std::vector<VariantMeans> all;
   for (const RunSummary& run : runs) {
     bool known = std::any_of(all.begin(), all.end(), [&](const VariantMeans& means) {
       return means.variant == run.variant;
     });
-    if (!known) all.push_back(variant_means(run.variant, runs));
+    if (!known) all.push_back(variant_means(run.variant, runs, partial));
   }
   return all;
 }

@@ -23,7 +23,12 @@ Mean mean_of(const std::vector<double>& samples);
 // Quantile 0.975 of Student's t distribution, to within 0.001. Precondition: freedom is not 0.
 double student_t(size_t freedom);
 
-// Means over the complete runs of a variant.
+// Runs that were cut off: their flows that are done are the fast ones.
+enum class PartialRuns : uint8_t {
+  kLeftOut,
+  kIfAlone,  // counted if the variant has no complete run
+};
+
 struct SizeMeans {
   uint64_t size = 0;  // largest; 0: all sizes
   Mean flows;
@@ -32,6 +37,7 @@ struct SizeMeans {
 struct VariantMeans {
   std::string variant;
   size_t runs = 0, complete = 0;
+  size_t counted = 0;            // runs that the means are over
   std::vector<SizeMeans> sizes;  // all sizes last
   // Numbers of RunSummary::rest by their keys, inner ones behind dots: queues.octets.p99. Over the
   // runs that have them.
@@ -48,7 +54,8 @@ extern const std::vector<TotalColumn> kTotalColumns;
 std::string total_text(const VariantMeans& means, const TotalColumn& column);
 
 // One for each variant, in the order in which they first occur.
-std::vector<VariantMeans> means_of(const std::vector<RunSummary>& runs);
+std::vector<VariantMeans> means_of(const std::vector<RunSummary>& runs,
+                                   PartialRuns partial = PartialRuns::kLeftOut);
 
 SummaryJson means_json(const std::vector<VariantMeans>& means);
 // Tables for people: FCT, slowdown, then totals.

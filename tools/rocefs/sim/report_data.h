@@ -37,7 +37,7 @@ struct ReportData {
   std::vector<std::string> notes;
   bool has_network = false;  // a recording is in `json`
 };
-// `means`: means_of(input.runs). Reads the recordings.
+// `means`: means_of(input.runs), of partial runs if a variant has no others. Reads the recordings.
 ReportData report_data(const ReportInput& input, const std::vector<VariantMeans>& means);
 
 // Reads the samples of one run from its series.csv; none without the file.
