@@ -71,6 +71,29 @@ for variant in near far; do
 done
 grep -qE '^<tr><td>far</td><td>all</td><td>6</td><td>[0-9.]+ <small>±' "$dir/sweep/report.html" || fail "no interval in the sweep's"
 
+test_case "rounds of collectives and faults are there"
+cat >"$dir/rounds.ini" <<'INI'
+[topology]
+kind = star
+hosts = 3
+rate = 100G
+[load ring]
+pattern = ring-allreduce
+size = 64K
+rounds = 2
+[inject]
+lost = drop h1-sw_0 opcode=data skip=3
+INI
+"$ROCEFS" sim "$dir/rounds.ini" --out "$dir/rounds" >"$dir/rounds.txt" 2>"$dir/said" || fail "$(cat "$dir/said")"
+"$ROCEFS" sim --seeds 1,2 "$dir/rounds.ini" --out "$dir/rounds_sweep" >"$dir/rounds_sweep.txt" 2>"$dir/said" || fail "$(cat "$dir/said")"
+times=$(awk '$1 == "ring" {print $3 " " $4}' "$dir/rounds.txt")
+grep -qE "^<tr><td>-</td><td>ring</td><td>1</td><td>2</td><td>$times</td>" "$dir/rounds/report.html" || fail "no rounds of $times"
+grep -qE "^<tr><td>-</td><td>ring</td><td>2</td><td>2</td><td>[0-9.]+ [mu]s ±" "$dir/rounds_sweep/report.html" || fail "no rounds of the sweep: $(cat "$dir/rounds_sweep.txt")"
+grep -q "Rounds" "$page" && fail "rounds without a collective"
+fault=$(grep '^fault lost fired 1: ' "$dir/rounds.txt")
+grep -qF "seed 1: $fault" "$dir/rounds/report.html" || fail "no $fault"
+grep -qF "seed 2: $fault" "$dir/rounds_sweep/report.html" || fail "no $fault of seed 2"
+
 test_case "a partial run is marked"
 sed 's/^title.*/limit = 100us/' "$dir/page.ini" >"$dir/cut.ini"
 "$ROCEFS" sim "$dir/cut.ini" --out "$dir/cut" >/dev/null 2>&1 && fail "the limit was not met"

@@ -24,6 +24,8 @@ std::string dark_rules(std::string_view style) {
   return "@media (prefers-color-scheme: dark) { " + rules + "}\n";
 }
 
+constexpr const char* kOverSeeds = ": mean over the seeds, ± half of its 95 % confidence interval";
+
 class Page {
  public:
   explicit Page(const HtmlReport& report)
@@ -49,7 +51,7 @@ class Page {
     text +=
         "<noscript><p class=\"warn\">The curves need JavaScript; the tables do "
         "not.</p></noscript>\n";
-    text += flows() + over_time() + network() + totals() + runs() + queues() + notes();
+    text += flows() + rounds() + over_time() + network() + totals() + runs() + queues() + notes();
     text += fmt::format("<h2>{}</h2>\n<pre>{}</pre>\n", escaped(file_name()),
                         escaped(report_.input.config.text));
     return text + fmt::format(
@@ -97,8 +99,7 @@ class Page {
     std::string text = fmt::format(
         "<div class=\"scroll\"><table><caption>{}{}</caption>\n<tr><th>Variant</th><th>Size up "
         "to</th><th>Flows a run</th>",
-        caption,
-        several_seeds() ? ": mean over the seeds, ± half of its 95 % confidence interval" : "");
+        caption, several_seeds() ? kOverSeeds : "");
     for (const char* name : kFigureNames) text += fmt::format("<th>{}</th>", name);
     text += "</tr>\n";
     for (const VariantMeans& variant : means_) {
@@ -113,6 +114,24 @@ class Page {
         }
         text += "</tr>\n";
       }
+    }
+    return text + "</table></div>\n";
+  }
+
+  // Rounds of the loads that are collectives.
+  std::string rounds() const {
+    const std::vector<TableRow> rows = rounds_of(means_);
+    if (rows.empty()) return {};
+    std::string text = fmt::format(
+        "<h2>Rounds</h2>\n<div class=\"scroll\"><table><caption>Completion time of the rounds of "
+        "collectives{}</caption>\n",
+        several_seeds() ? kOverSeeds : "");
+    for (const TableRow& row : rows) {
+      const char* kind = &row == &rows[0] ? "th" : "td";
+      text += "<tr>";
+      for (const std::string& cell : row)
+        text += fmt::format("<{0}>{1}</{0}>", kind, escaped(cell));
+      text += "</tr>\n";
     }
     return text + "</table></div>\n";
   }
@@ -234,7 +253,21 @@ class Page {
       }
     }
     if (!text.empty()) text = "<h2>Warnings</h2>\n<pre>" + text + "</pre>\n";
-    return text + logs();
+    return faults() + text + logs();
+  }
+
+  // Faults of [inject], and how often they fired in each run.
+  std::string faults() const {
+    std::string text;
+    for (const RunSummary& run : report_.input.runs) {
+      const SummaryJson fired = run.rest.value("faults", SummaryJson::object());
+      for (const Scenario::Line& fault : report_.input.config.scenario.faults) {
+        if (!fired.contains(fault.key)) continue;
+        text += escaped(fmt::format("{}: fault {} fired {}: {}\n", name_of(run), fault.key,
+                                    fired[fault.key].get<uint64_t>(), fault.value));
+      }
+    }
+    return text.empty() ? text : "<h2>Faults</h2>\n<pre>" + text + "</pre>\n";
   }
 
   // Lines of dmesg of runs that failed.

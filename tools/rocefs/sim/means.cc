@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/base/units.h"
-#include "tools/rocefs/sim/text_table.h"
 
 namespace rocefs {
 namespace {
@@ -126,25 +125,6 @@ std::string figure_table(const std::vector<VariantMeans>& all, const char* what,
   return aligned(rows, 2);
 }
 
-// Completion time of the rounds of each load that is a collective.
-std::string rounds_table(const std::vector<VariantMeans>& all) {
-  constexpr std::string_view kBegin = "rounds.", kEnd = ".mean_ns";
-  std::vector<TableRow> rows{{"variant", "load", "runs", "rounds", "time mean", "min", "max"}};
-  for (const VariantMeans& means : all) {
-    for (const auto& [key, mean] : means.totals) {
-      if (!key.starts_with(kBegin) || !key.ends_with(kEnd)) continue;
-      const std::string of = key.substr(0, key.size() - kEnd.size());
-      auto time_of = [&](const char* what) {
-        return with_interval(means.totals.at(of + what), rounded_time);
-      };
-      rows.push_back({means.variant.empty() ? "-" : means.variant, of.substr(kBegin.size()),
-                      fmt::format("{}", mean.count), counted(means.totals.at(of + ".rounds").value),
-                      time_of(".mean_ns"), time_of(".min_ns"), time_of(".max_ns")});
-    }
-  }
-  return rows.size() > 1 ? aligned(rows, 2) : std::string();
-}
-
 std::string totals_table(const std::vector<VariantMeans>& all) {
   std::vector<TableRow> rows{{"variant", "runs"}};
   for (const TotalColumn& column : kTotalColumns) rows[0].push_back(column.heading);
@@ -170,6 +150,25 @@ const std::vector<TotalColumn> kTotalColumns = {
     {"p99 of the worst queue", "queues.worst_octets.p99", counted},
     {"busiest link", "highest_link_utilization", percent},
 };
+
+std::vector<TableRow> rounds_of(const std::vector<VariantMeans>& all) {
+  constexpr std::string_view kBegin = "rounds.", kEnd = ".mean_ns";
+  std::vector<TableRow> rows{{"variant", "load", "runs", "rounds", "time mean", "min", "max"}};
+  for (const VariantMeans& means : all) {
+    for (const auto& [key, mean] : means.totals) {
+      if (!key.starts_with(kBegin) || !key.ends_with(kEnd)) continue;
+      const std::string of = key.substr(0, key.size() - kEnd.size());
+      auto time_of = [&](const char* what) {
+        return with_interval(means.totals.at(of + what), rounded_time);
+      };
+      rows.push_back({means.variant.empty() ? "-" : means.variant, of.substr(kBegin.size()),
+                      fmt::format("{}", mean.count), counted(means.totals.at(of + ".rounds").value),
+                      time_of(".mean_ns"), time_of(".min_ns"), time_of(".max_ns")});
+    }
+  }
+  if (rows.size() == 1) rows.clear();
+  return rows;
+}
 
 std::string total_text(const VariantMeans& means, const TotalColumn& column) {
   const auto found = means.totals.find(column.key);
@@ -232,10 +231,11 @@ SummaryJson means_json(const std::vector<VariantMeans>& means) {
 }
 
 std::string means_table(const std::vector<VariantMeans>& means) {
+  const std::vector<TableRow> rounds = rounds_of(means);
   return figure_table(means, "FCT", &SizeMeans::fct_ns, rounded_time) +
          figure_table(means, "slowdown", &SizeMeans::slowdown,
                       [](double value) { return fmt::format("{:.2f}", value); }) +
-         rounds_table(means) + totals_table(means);
+         (rounds.empty() ? "" : aligned(rounds, 2)) + totals_table(means);
 }
 
 }  // namespace rocefs

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/rocefs/sim/run_summary.h"
+#include "tools/rocefs/sim/text_table.h"
 
 namespace rocefs {
 
@@ -52,6 +53,9 @@ struct TotalColumn {
 extern const std::vector<TotalColumn> kTotalColumns;
 // The mean as text, with its interval; - without runs.
 std::string total_text(const VariantMeans& means, const TotalColumn& column);
+
+// Completion times of the rounds of each load that is a collective, below a heading; empty without.
+std::vector<TableRow> rounds_of(const std::vector<VariantMeans>& means);
 
 // One for each variant, in the order in which they first occur.
 std::vector<VariantMeans> means_of(const std::vector<RunSummary>& runs,
