@@ -101,6 +101,50 @@ grep -qE '^<p>Partial: near, seed 1: .*flows still run after 100us</p>' "$dir/cu
 expect 4 "$(grep -cE '^<tr><td>(near|far)</td><td>2K</td><td>3</td><td>[0-9.]+' "$dir/cut/report.html")" "FCT and slowdown of the flows that are done"
 grep -qE '"sizes":\[\{"variant":"near","rows":\[\{"size":[0-9]+,"p50":[0-9.]+' "$dir/cut/report.html" || fail "no curve by size"
 
+test_case "a long series with gaps keeps its values"
+cat >"$dir/gaps.ini" <<'INI'
+[sim]
+until = 10ms
+[topology]
+kind = star
+hosts = 2
+rate = 100G
+[load web]
+pattern = poisson
+load = 0.05
+size = 1000
+[sample]
+interval = 1us
+idle = kernel/debug/rocefs/links/sw_0-h0/bytes rate below=1
+INI
+"$ROCEFS" sim "$dir/gaps.ini" --out "$dir/gaps" >/dev/null 2>"$dir/said" || fail "$(cat "$dir/said")"
+python3 - "$dir/gaps/series.csv" "$dir/gaps/report.html" <<'PY' || fail "the curve"
+import json, re, sys
+values = [line.split(',')[2].strip() for line in list(open(sys.argv[1]))[2:]]
+assert len(values) > 8000 and values.count('') > 1000 and values.count('0') > 1000, (len(values), values.count(''))
+data = json.loads(re.search('<script type="application/json" id="data">(.*)</script>', open(sys.argv[2]).read()).group(1))
+points = data['series'][0]['samples']['idle']
+parts = 2000  # of 4000 points
+def known(part):
+    return any(values[len(values) * part // parts:len(values) * (part + 1) // parts])
+gaps = [part for part in range(parts) if not known(part)]
+assert len([y for _, y in points if y is None]) == len(gaps), (points[:20], len(gaps))
+PY
+
+test_case "the paths of curves go around gaps, and a lone point is a dot"
+needs node
+cp "$(dirname "$0")/../../tools/page/plot.js" "$dir/plot.mjs"
+cat >"$dir/gaps.mjs" <<'JS'
+import assert from 'node:assert';
+import {curve, thinned} from './plot.mjs';
+const same = x => x;
+const points = [1, NaN, 3, NaN, NaN, 6, 7].map((y, x) => ({x, y}));
+assert.equal(curve(points, same, same, false), 'M0.0,1.0H1.5M2.0,3.0H3.5M5.0,6.0L6.0,7.0');
+const long = Array.from({length: 100}, (_, x) => ({x, y: x % 5 || x < 10 ? NaN : x}));
+assert.deepEqual(thinned(long, 10).map(point => point.y), [NaN, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95]);
+JS
+node "$dir/gaps.mjs" >"$dir/said" 2>&1 || fail "$(cat "$dir/said")"
+
 test_case "a browser draws the curves of all variants"
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome) || skip "no chromium here"
 dom "$page" >"$dir/dom"

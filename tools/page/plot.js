@@ -32,7 +32,7 @@ export function ticksOf(kind, from, to, wanted) {
   return logTicks(from, to, decades > 2.5 ? [1] : [1, 2, 5]);
 }
 
-// Least and greatest point of each pixel column.
+// Least and greatest point of each pixel column; one without a value where a column has no other.
 export function thinned(points, width) {
   if (points.length <= 2 * width) return points;
   const step = points.length / width, out = [];
@@ -40,29 +40,32 @@ export function thinned(points, width) {
     const part = points.slice(Math.floor(i * step), Math.floor((i + 1) * step));
     let low = part[0], high = part[0];
     for (const point of part) {
-      if (point.y < low.y) low = point;
-      if (point.y > high.y) high = point;
+      if (Number.isNaN(point.y)) continue;
+      if (!(point.y >= low.y)) low = point;
+      if (!(point.y <= high.y)) high = point;
     }
     out.push(...(low.x < high.x ? [low, high] : low === high ? [low] : [high, low]));
   }
   return out;
 }
 
-// The d of a path. Steps: a value stays until the next point.
+// The d of a path. Steps: a value stays until the next point. A point between two gaps is a dot.
 export function curve(points, x, y, steps) {
   let d = '', gap = true, last = 0;
-  for (const point of points) {
+  points.forEach((point, i) => {
     if (Number.isNaN(point.y)) {
       gap = true;
-      continue;
+      return;
     }
     const at = x(point.x).toFixed(1), high = y(point.y).toFixed(1);
-    if (gap) d += `M${at},${high}`;
-    else if (!steps) d += `L${at},${high}`;
+    if (gap) {
+      d += `M${at},${high}`;
+      if (!points[i + 1] || Number.isNaN(points[i + 1].y)) d += `H${(+at + 1.5).toFixed(1)}`;
+    } else if (!steps) d += `L${at},${high}`;
     else d += `H${at}` + (high === last ? '' : `V${high}`);
     gap = false;
     last = high;
-  }
+  });
   return d;
 }
 

@@ -29,17 +29,22 @@ double short_number(double value) {
 
 using Curve = std::vector<std::pair<double, std::optional<double>>>;
 
-// Keeps the lowest and the highest point of each of `most / 2` parts, so that no peak is lost.
+// Keeps the lowest and the highest point of each of `most / 2` parts, so that no peak is lost; a
+// gap of a part in which nothing is known.
 Curve thinned(const Curve& points, size_t most) {
   if (points.size() <= most) return points;
   Curve kept;
   size_t parts = most / 2;
   for (size_t part = 0; part < parts; ++part) {
-    auto from = points.begin() + static_cast<long>(points.size() * part / parts);
-    auto to = points.begin() + static_cast<long>(points.size() * (part + 1) / parts);
-    auto [low, high] = std::minmax_element(
-        from, to, [](const auto& a, const auto& b) { return a.second < b.second; });
-    kept.push_back(*std::min(low, high));
+    const auto from = points.begin() + static_cast<long>(points.size() * part / parts);
+    const auto to = points.begin() + static_cast<long>(points.size() * (part + 1) / parts);
+    auto low = to, high = to;
+    for (auto point = from; point != to; ++point) {
+      if (!point->second) continue;
+      if (low == to || *point->second < *low->second) low = point;
+      if (high == to || *point->second > *high->second) high = point;
+    }
+    kept.push_back(low == to ? *from : *std::min(low, high));
     if (low != high) kept.push_back(*std::max(low, high));
   }
   return kept;
