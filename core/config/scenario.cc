@@ -130,6 +130,10 @@ Result<void> Scenario::take(std::string_view kind, const Line& line) {
     } else if (kind == "variant") {
       variants.back().knobs.push_back({std::move(one.key), std::move(one.value), one.line});
     } else {
+      // Names of samples become columns of series.csv.
+      if (kind == "sample" && !valid_entry_name(one.key)) {
+        return errorf(EINVAL, "{} cannot be a name", quoted(one.key));
+      }
       list.push_back(std::move(one));
     }
   }

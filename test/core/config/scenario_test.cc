@@ -107,6 +107,8 @@ TEST_CASE("scenario: an invalid scenario is refused with its line") {
       {"[flows]\nf{1..10000001} = x\n", "more than 10000000 lines"},
       {"[flows]\nf{1..65000} = x\ng{1..9940000} = x\n", "f:3: g{1..9940000}: all ranges"},
       {"[sample]\ninterval=0\n", "f:2: interval=0"},
+      {"[sample]\nq=a\nq,r=b\n", "f:3: 'q,r' cannot be a name"},
+      {"[sample]\nq\"=a\n", "f:2: 'q\"' cannot be a name"},
       {"[variant]\n", "f:1: '' cannot be a name"},
       {"[variant a/b]\n", "cannot be a name"},
       {"[variant a]\n[variant a]\n", "f:2: a exists already"},
