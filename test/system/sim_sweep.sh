@@ -49,6 +49,7 @@ for seed in range(1, 6):
         lost[seed - 1] = sum(int(row["lost"]) for row in csv.DictReader(file))
 totals = [m for m in summary["means"] if m["variant"] == variant][0]["totals"]
 assert sum(lost) > 0 and totals["drops.lost"]["runs"] == 5 and abs(totals["drops.lost"]["mean"] - sum(lost) / 5) < 1e-6
+assert totals["flows.done"]["mean"] > 0 and totals["flows.not_done"]["mean"] == 0, totals
 assert "queues.worst_octets.p99" in totals and "trace_hash" not in totals, totals
 lines = [line.split() for line in open(f"{out}.txt")]
 head = [line for line in lines if "retransmitted" in line][0]

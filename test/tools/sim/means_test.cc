@@ -91,6 +91,20 @@ TEST_CASE("means: partial runs count if that is wanted and a variant has no othe
   CHECK(means_of({cut, whole, other})[0].sizes.empty());
 }
 
+TEST_CASE("means: flows are counted by state, and those that are not done together") {
+  RunSummary good, bad;
+  good.states = {{"done", 10}};
+  bad.states = {{"done", 6}, {"failed", 3}, {"removed", 1}};
+  const std::vector<VariantMeans> means = means_of({good, bad});
+  CHECK(means[0].totals.at("flows.done").value == 8);
+  CHECK(means[0].totals.at("flows.failed").value == 1.5);
+  CHECK(means[0].totals.at("flows.failed").count == 2);
+  CHECK(means[0].totals.at("flows.not_done").value == 2);
+  CHECK(means_of({good})[0].totals.at("flows.not_done").value == 0);
+  CHECK_THAT(means_table(means), Catch::Contains("not done"));
+  CHECK_THAT(means_table(means), Catch::Contains("2 ±"));
+}
+
 TEST_CASE("means: a run without flows of a size counts for their number, not for their FCT") {
   RunSummary run;
   run.sizes = {{1024, 4, {100, 100, 100, 100, 100, 100}, {1, 1, 1, 1, 1, 1}}, {0, 4, {}, {}}};

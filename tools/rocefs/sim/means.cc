@@ -45,6 +45,16 @@ void add_numbers(const SummaryJson& object, const std::string& prefix,
   }
 }
 
+// Adds how many flows of a run are in each state, as flows.STATE, and how many are not done.
+void add_states(const RunSummary& run, std::map<std::string, std::vector<double>>& samples) {
+  uint64_t not_done = 0;
+  for (const auto& [state, flows] : run.states) {
+    samples["flows." + state].push_back(static_cast<double>(flows));
+    if (state != flow_state_word(FlowRecord::State::kDone)) not_done += flows;
+  }
+  samples["flows.not_done"].push_back(static_cast<double>(not_done));
+}
+
 std::string counted(double value) {
   return value < 100 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
 }
@@ -69,6 +79,11 @@ VariantMeans variant_means(const std::string& variant, const std::vector<RunSumm
     if (run.variant != variant || (run.partial() && !all_runs)) continue;
     for (const SizeSummary& one : run.sizes) sizes[one.size].add(one);
     add_numbers(run.rest, "", totals);
+    add_states(run, totals);
+  }
+  // A run in which no flow is in a state has none in it.
+  for (auto& [key, samples] : totals) {
+    if (key.starts_with("flows.")) samples.resize(means.counted);
   }
   for (const auto& [key, samples] : totals) means.totals[key] = mean_of(samples);
   // A run without flows of a size has none of them.
@@ -139,6 +154,7 @@ std::string totals_table(const std::vector<VariantMeans>& all) {
 }  // namespace
 
 const std::vector<TotalColumn> kTotalColumns = {
+    {"not done", "flows.not_done", counted},
     {"retransmitted", "retransmitted", counted},
     {"CNPs", "cnps", counted},
     {"marked CE", "ce_marked", counted},

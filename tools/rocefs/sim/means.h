@@ -41,7 +41,8 @@ struct VariantMeans {
   size_t counted = 0;            // runs that the means are over
   std::vector<SizeMeans> sizes;  // all sizes last
   // Numbers of RunSummary::rest by their keys, inner ones behind dots: queues.octets.p99. Over the
-  // runs that have them.
+  // runs that have them. Also flows.STATE and flows.not_done, because the figures are of flows that
+  // are done.
   std::map<std::string, Mean> totals;
 };
 
