@@ -70,6 +70,14 @@ TimeNs Workload::next_start() const {
   return next;
 }
 
+std::vector<std::string> Workload::to_come() const {
+  std::vector<std::string> names;
+  for (const Source& source : sources_) {
+    if (due(source) != kNever) names.push_back(source.load.name);
+  }
+  return names;
+}
+
 std::vector<std::string> Workload::stuck() const {
   std::vector<std::string> all;
   for (const Source& source : sources_) {

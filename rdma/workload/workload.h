@@ -70,6 +70,8 @@ class Workload {
 
   // Whether all flows have ended, and none is to come.
   bool over() const { return running_.empty() && next_start() == kNever; }
+  // Names of loads with flows that start at a time.
+  std::vector<std::string> to_come() const;
   // Loads whose flows have all ended, and which cannot go on: NAME: WHY.
   std::vector<std::string> stuck() const;
   uint64_t started() const { return started_; }

@@ -192,3 +192,28 @@ status=0
 sim "$dir/wrong.ini" --out "$dir/kept" >/dev/null 2>"$dir/said" || status=$?
 expect 2 "$status" "status: $(cat "$dir/said")"
 diff -r "$dir/before" "$dir/kept" || fail "the results are others"
+
+test_case "flows that have not started are told from those that run"
+cat >"$dir/later.ini" <<'INI'
+[sim]
+limit = 1ms
+[topology]
+kind = star
+hosts = 3
+[flows]
+a = write h0 h2 size=64K
+b = write h0 h2 size=64K start=2ms
+[load web]
+pattern = poisson
+load = 0.1
+size = 1000
+flows = 5
+start = 3ms
+INI
+sim "$dir/later.ini" >"$dir/later.txt" 2>"$dir/said" && fail "the limit was not met"
+grep -q "later.ini: 0 of 2 flows still run after 1ms, 1 has not started, load web has flows to come" "$dir/said" || fail "$(cat "$dir/said")"
+sed '/^b = /d' "$dir/later.ini" >"$dir/loads.ini"
+sed -n '/^\[load/,$s/web/mail/p' "$dir/later.ini" >>"$dir/loads.ini"
+sed -n '/^pattern/,$p' "$dir/later.ini" >>"$dir/loads.ini"
+sim "$dir/loads.ini" >"$dir/later.txt" 2>"$dir/said" && fail "the limit was not met"
+grep -q "loads.ini: 0 of 1 flows still run after 1ms, loads web, mail have flows to come" "$dir/said" || fail "$(cat "$dir/said")"

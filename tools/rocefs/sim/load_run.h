@@ -52,6 +52,10 @@ class LoadRun final : private WorkloadListener {
   bool over() const { return !workload_ || workload_->over(); }
   uint64_t started() const { return workload_ ? workload_->started() : 0; }
   uint64_t running() const { return workload_ ? started() - workload_->ended() : 0; }
+  // Names of loads with flows that start at a time.
+  std::vector<std::string> to_come() const {
+    return workload_ ? workload_->to_come() : std::vector<std::string>();
+  }
   // Flows of the whole run, as far as it can be told at `now`.
   uint64_t expected(TimeNs now) const { return workload_ ? workload_->expected(now) : 0; }
   const LoadTotals& totals() const { return totals_; }

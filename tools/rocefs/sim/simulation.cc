@@ -281,19 +281,17 @@ std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
 // Looks for what ends a run early. An error in dmesg has no writer that it could be reported to:
 // the death of a plugin, a capture that cannot be written. What follows it is another run than
 // wanted.
-std::optional<Failure> Simulation::cut_off(TimeNs now, uint64_t ended) {
+std::optional<Failure> Simulation::cut_off(TimeNs now) {
   std::string of = config_.name + ": ";
   if (!result_.variant.empty()) of += fmt::format("the run of {}: ", result_.variant);
   if (!error_.empty()) return Failure{1, of + error_};
-  std::string still_run = fmt::format("{} of {} flows still run after {}", flows_known() - ended,
-                                      flows_known(), format_duration(now));
   if (std::string why = options_.cut_off ? options_.cut_off() : ""; !why.empty()) {
     result_.end_kind = RunEnd::kSignal;
-    return Failure{1, fmt::format("{}{}: {}", of, why, still_run)};
+    return Failure{1, fmt::format("{}{}: {}", of, why, left_over(now))};
   }
   if (config_.scenario.until || now < config_.scenario.limit) return std::nullopt;
   result_.end_kind = RunEnd::kLimit;
-  return Failure{1, of + still_run};
+  return Failure{1, of + left_over(now)};
 }
 
 void Simulation::note_not_due(size_t next) {
@@ -339,7 +337,7 @@ std::optional<Failure> Simulation::run_steps() {
       result_.end_kind = scenario.until ? RunEnd::kUntil : RunEnd::kFlowsDone;
       return std::nullopt;
     }
-    if (std::optional<Failure> failure = cut_off(now, ended)) return failure;
+    if (std::optional<Failure> failure = cut_off(now)) return failure;
     TimeNs end = scenario.until.value_or(scenario.limit);
     TimeNs to = std::min(end, now + (idle ? kIdleSteps * step : step));
     if (next_store < stores_.size()) to = std::min(to, stores_[next_store].at);

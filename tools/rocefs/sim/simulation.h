@@ -131,7 +131,8 @@ class Simulation final : private FlowSink {
   Result<void> wait(const std::function<void(Answer<void>)>& begin);
   void on_core(UniqueFunction<void()> work);
   std::optional<Failure> run_steps();
-  std::optional<Failure> cut_off(TimeNs now, uint64_t ended);
+  std::optional<Failure> cut_off(TimeNs now);
+  std::string left_over(TimeNs now) const;
   void take_sample(TimeNs now);
   void note_not_due(size_t next);
   void begin_view();

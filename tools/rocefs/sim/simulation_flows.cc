@@ -53,6 +53,22 @@ void Simulation::note_ended() {
   });
 }
 
+// Names what a run that is cut off leaves undone.
+std::string Simulation::left_over(TimeNs now) const {
+  std::string text =
+      fmt::format("{} of {} flows still run after {}", running_.size() + loads_->running(),
+                  flows_known(), format_duration(now));
+  if (const size_t more = to_come_.size(); more > 0) {
+    text += fmt::format(", {} {} not started", more, more == 1 ? "has" : "have");
+  }
+  const std::vector<std::string> loads = loads_->to_come();
+  if (loads.empty()) return text;
+  return text + fmt::format(", {} {} flows to come",
+                            loads.size() == 1 ? "load " + loads[0]
+                                              : fmt::format("loads {}", fmt::join(loads, ", ")),
+                            loads.size() == 1 ? "has" : "have");
+}
+
 // Adds those whose time has come to the flows that run.
 void Simulation::note_started(TimeNs now) {
   while (!to_come_.empty() && result_.flows[to_come_.back()].start <= now) {
