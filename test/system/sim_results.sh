@@ -154,3 +154,19 @@ INI
   moved=$(awk -F, '$2 == "c" {print $6}' "$dir/removed/flows.csv")
   [ "$store" != reset=1 ] || { [ "$moved" -ge 3000000 ] && [ "$moved" -le 3750000 ]; } || fail "c has moved $moved octets"
 done
+
+test_case "flows.csv has flows in the order in which they end"
+cat >"$dir/order.ini" <<'INI'
+[topology]
+kind = star
+hosts = 4
+rate = 100G
+[flows]
+long = write h0 h1 size=64K count=10
+short = write h2 h3 size=1K
+later = write h2 h3 size=1K start=200us
+last = write h0 h1 size=64K start=200us
+late = write h2 h3 size=1K start=201us
+INI
+sim "$dir/order.ini" --out "$dir/order" >/dev/null 2>"$dir/said" || fail "$(cat "$dir/said")"
+expect "short long later late last" "$(awk -F, 'NR > 2 {print $2}' "$dir/order/flows.csv" | xargs)" "the order: $(cat "$dir/order/flows.csv")"

@@ -35,7 +35,8 @@ struct FlowRecord {
 class FlowSink {
  public:
   virtual ~FlowSink() = default;
-  // In the order of the ends; the cut off ones last. One thread at a time: the core while the
+  // In the order of the ends, but that flows of [flows] come behind those of loads that ended in
+  // the same step of the run; the cut off ones last. One thread at a time: the core while the
   // engine runs, the control thread while it stands still.
   virtual void flow_ended(const FlowRecord& flow) = 0;
 };

@@ -39,18 +39,23 @@ Result<void> Simulation::add_flow(const Scenario::Line& line) {
   return {};
 }
 
-// Reads the state of the flows that run. A flow without files was removed, by a reset or a stop.
+// Reads the state of the flows that run, and tells of those that have ended in the order of their
+// ends. A flow without files was removed, by a reset or a stop.
 void Simulation::note_ended() {
-  std::erase_if(running_, [this](size_t place) {
+  std::vector<std::pair<TimeNs, FlowResult*>> ended;
+  std::erase_if(running_, [&](size_t place) {
     FlowResult& flow = result_.flows[place];
     std::optional<std::string> state = text_of(below_debug("traffic/" + flow.spec.name + "/state"));
     flow.state = state ? std::string(without_newline(*state)) : "removed";
     if (flow.state == "running") return false;
     take_result(flow);
     flow.note_loss();
-    flow_ended(flow.record());
+    ended.emplace_back(flow.start + flow.record().elapsed, &flow);
     return true;
   });
+  std::stable_sort(ended.begin(), ended.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [end, flow] : ended) flow_ended(flow->record());
 }
 
 // Names what a run that is cut off leaves undone.
