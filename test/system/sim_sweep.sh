@@ -174,6 +174,10 @@ sim --seeds 1..5 --out "$dir/bad" "$dir/bad.ini" >/dev/null 2>"$dir/bad.err" || 
 expect 2 "$status" "status"
 expect "rocefs: near, seed 1: bad.ini:8: f: no device h9" "$(head -n 1 "$dir/bad.err")" "the reason"
 expect "rocefs: 9 runs were not begun" "$(sed -n 2p "$dir/bad.err")" "the others"
+# Nothing has run there, so the directory takes the file without the mistake.
+sim --seeds 1..5 --out "$dir/bad" "$dir/lossy.ini" >"$dir/mended.txt" 2>"$dir/bad.err" || fail "$(cat "$dir/bad.err")"
+cmp "$dir/one.txt" "$dir/mended.txt" || fail "another table"
+expect "$(in_sweep one)" "$(in_sweep bad)" "the files"
 
 test_case "options that do not fit are refused"
 refused() {  # REASON OPTION…

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -25,6 +26,17 @@ std::string plan_path(const std::string& directory) {
 
 std::string base_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
+}
+
+// Whether a run, whole or in progress, is in the directory of a sweep.
+bool has_run(const std::string& directory) {
+  std::error_code failed;
+  std::filesystem::recursive_directory_iterator entry(directory + "/runs", failed), end;
+  for (; !failed && entry != end; entry.increment(failed)) {
+    const std::filesystem::path& path = entry->path();
+    if (path.filename() == "summary.json" || path.extension() == ".part") return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -61,11 +73,11 @@ std::string SweepPlan::origin() const {
 Result<void> SweepPlan::claim(const std::string& directory) const {
   Result<SavedPlan> saved = read_plan(directory);
   if (!saved && saved.error().code != ENOENT) return saved.error();
-  if (saved && saved->config.hash != config_.hash) {
+  if (saved && saved->config.hash != config_.hash && has_run(directory)) {
     return errorf(EEXIST, "{} has runs of another configuration, {:016x}, not {:016x}", directory,
                   saved->config.hash, config_.hash);
   }
-  if (saved && saved->seeds == seeds_) return {};
+  if (saved && saved->config.hash == config_.hash && saved->seeds == seeds_) return {};
   PlanJson json = PlanJson::object();
   json["file"] = base_name(config_.name);
   json["configuration"] = fmt::format("{:016x}", config_.hash);

@@ -37,7 +37,7 @@ class SweepPlan {
   std::string origin() const;
 
   // Writes sweep.json unless the directory has it already. EEXIST if it has that of another file or
-  // of another configuration.
+  // of another configuration, and a run of it.
   Result<void> claim(const std::string& directory) const;
 
  private:

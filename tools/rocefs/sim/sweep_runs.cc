@@ -161,6 +161,8 @@ class SweepRunner {
       mistaken_ = mistaken_ || mistake;
       stopping_ = stopping_ || mistake;
       tell_reasons(run, part);
+      // With a mistake in the file no run has begun: its correction may use the directory.
+      if (mistake) std::filesystem::remove_all(part, failed);
       return note(mistake ? kUsageError : 1);
     }
     std::filesystem::remove_all(place, failed);
