@@ -71,6 +71,8 @@ for variant in near far; do
 done
 grep -qE '^<tr><td>far</td><td>all</td><td>6</td><td>[0-9.]+ <small>±' "$dir/sweep/report.html" || fail "no interval in the sweep's"
 
+grep -qF "; series.csv has all.</p>" "$page" || fail "the file of the curves"
+
 test_case "rounds of collectives and faults are there"
 cat >"$dir/rounds.ini" <<'INI'
 [topology]

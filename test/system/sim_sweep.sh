@@ -167,6 +167,13 @@ grep -q "^# partial: near, seed 1: .*the sweep was stopped: 1 of 2 flows still r
 expect partial "$(head -n 1 "$dir/cut/runs/near/seed-1/flows.csv" | awk '{print $NF}')" "the mark of a run"
 expect "" "$(find "$dir/cut/runs" -name '*.part')" "runs without an end"
 
+test_case "the report names the files of its curves"
+grep -qF "; runs/near/seed-1/series.csv, runs/far/seed-1/series.csv have all.</p>" "$dir/one/report.html" || fail "$(grep -A1 neighbours "$dir/one/report.html")"
+cp -r "$dir/one" "$dir/second"
+sed -i 's/"end": "flows done"/"end": "signal"/; s/"partial": false/"partial": true, "reason": "SIGTERM"/' "$dir/second/runs/near/seed-1/summary.json"
+sim --collect --out "$dir/second" "$dir/second" >/dev/null 2>&1 && fail "status 0 with a partial run"
+grep -qF "; runs/near/seed-2/series.csv, runs/far/seed-1/series.csv have all.</p>" "$dir/second/report.html" || fail "$(grep -A1 neighbours "$dir/second/report.html")"
+
 test_case "a mistake in the file ends a sweep, with its line"
 sed 's/h0 h1 size/h0 h9 size/' "$dir/lossy.ini" >"$dir/bad.ini"
 status=0

@@ -141,12 +141,16 @@ class Page {
     std::string text =
         "<h2>Over time</h2>\n<p class=\"faint\">Drag over a plot to zoom all of them, double-click "
         "to see all. Curves of many samples have the lowest and the highest of neighbours";
-    bool several =
-        std::any_of(report_.input.runs.begin(), report_.input.runs.end(),
-                    [&](const auto& run) { return run.seed != report_.input.runs[0].seed; });
-    if (several) text += ", of the first seed";
+    std::vector<std::string> files;  // in a sweep they name the variant and the seed
+    for (const ReportSeries& one : report_.input.series) {
+      if (files.empty() || files.back() != one.name) files.push_back(one.name);
+    }
+    if (!files.empty()) {
+      text += fmt::format("; {} {} all", escaped(fmt::format("{}", fmt::join(files, ", "))),
+                          files.size() == 1 ? "has" : "have");
+    }
     return text +
-           "; series.csv has all.</p>\n<p><button id=\"zoom-in\">Zoom in</button> <button "
+           ".</p>\n<p><button id=\"zoom-in\">Zoom in</button> <button "
            "id=\"zoom-out\">Zoom out</button> <button id=\"zoom-all\">Whole run</button></p>\n"
            "<div class=\"figures\" id=\"series\"></div>\n";
   }

@@ -15,6 +15,7 @@ struct ReportSeries {
   std::string variant;
   uint64_t seed = 1;
   std::vector<Sample> samples;
+  std::string name;  // path of the file that has all, from the report's directory
 };
 
 // A recording of a run, for the picture of the network.

@@ -175,7 +175,7 @@ class Runner {
     HtmlReport page{report_.title(), report_.origin(), not_run_, {config_, runs}};
     for (const RunResult& run : report_.runs) {
       runs.push_back(RunSummary::of(run, options_.seed));
-      page.input.series.push_back({run.variant, options_.seed, run.samples});
+      page.input.series.push_back({run.variant, options_.seed, run.samples, "series.csv"});
       if (run.recording.empty()) continue;
       page.input.recordings.push_back(
           {run.variant, run.recording, run.recording.substr(run.recording.rfind('/') + 1)});

@@ -157,8 +157,9 @@ class SweepMerge {
           std::any_of(page.input.series.begin(), page.input.series.end(),
                       [&](const auto& series) { return series.variant == run.variant_name(); });
       if (there || !is_complete(out_, run)) continue;
-      page.input.series.push_back(
-          {run.variant_name(), run.seed, read_series(place_of(out_, run) + "/series.csv")});
+      page.input.series.push_back({run.variant_name(), run.seed,
+                                   read_series(place_of(out_, run) + "/series.csv"),
+                                   run.directory() + "/series.csv"});
     }
     for (const SweepRun& run : plan_.runs()) {
       bool there = std::any_of(
