@@ -31,12 +31,20 @@ std::string view_name(const std::string& variant) {
   return file_name("view", variant, "jsonl");
 }
 
+// An earlier file stays whole until the new one is: a disk may be full. What is no regular file,
+// such as a link, is written where it leads.
 Result<void> write_file(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  struct stat status;
+  const bool in_place = ::lstat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  const std::string next = in_place ? path : path + ".new";
+  std::ofstream file(next, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
-  if (!file) return errorf(errno ? errno : EIO, "{}: {}", path, std::strerror(errno ? errno : EIO));
-  return {};
+  const bool written = file && (in_place || std::rename(next.c_str(), path.c_str()) == 0);
+  if (written) return {};
+  const int code = errno ? errno : EIO;
+  if (!in_place) ::unlink(next.c_str());
+  return errorf(code, "{}: {}", path, std::strerror(code));
 }
 
 void run_gnuplot(const std::string& directory) {
