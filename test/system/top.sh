@@ -229,6 +229,15 @@ keys q
 await shows 'status 0'
 expect "$dir/m?[31m?: real clock" "$("$ROCEFS" top --batch -n 1 -d 0.05 -m "$odd" | head -n 1 | grep -oE '^.* clock')" "a table"
 
+test_case "a load shows what it has done"
+mounted -o clock=virtual
+echo "w pattern=poisson load=0.1 size=10K flows=1000" >"$debug/loads/start"
+echo 1ms >"$debug/clock/advance"
+result() { awk -v key="$1" '$1 == key {print $2}' "$debug/loads/w/result"; }
+[ "$(result done)" -gt 0 ] || fail "no flow is done: $(cat "$debug/loads/w/result")"
+expect "load,running,$(result bytes),$(result done),0,$(result started)" \
+  "$(top --batch --csv -n 1 -d 0.05 --screen flows | grep ',w,' | cut -d , -f 4,5,7,14-16)" "a load's line of CSV"
+
 test_case "a flow on the real clock has a rate"
 mounted
 echo "f write mb_0 mb_1 size=64K count=1000000" >"$debug/traffic/start"

@@ -42,6 +42,8 @@ constexpr std::string_view kQueueNames[kQueueFiles] = {
     "pfc/*/paused_ns", "pfc/*/pause_sent", "pfc/*/pause_received",
 };
 constexpr std::string_view kFlowNames[kFlowFiles] = {"state", "rate", "window", "result"};
+// Without the result, which is a stream: `get` gives those that are no streams alone.
+constexpr std::string_view kLoadNames[] = {"state"};
 
 // Directories with the files of a screen's records.
 struct Family {
@@ -54,7 +56,7 @@ constexpr Family kFamilies[] = {
     {Screen::kLinks, "kernel/debug/rocefs/links/*/", kLinkNames},
     {Screen::kQueues, "kernel/debug/rocefs/fabric/*/ports/*/", kQueueNames},
     {Screen::kFlows, "kernel/debug/rocefs/traffic/*/", kFlowNames},
-    {Screen::kFlows, "kernel/debug/rocefs/loads/*/", kFlowNames},
+    {Screen::kFlows, "kernel/debug/rocefs/loads/*/", kLoadNames},
 };
 constexpr std::string_view kNow = "kernel/debug/rocefs/clock/now_ns";
 constexpr std::string_view kMode = "kernel/debug/rocefs/clock/mode";
@@ -180,8 +182,18 @@ Result<void> LookReader::read() {
   const bool other_flows = flows_.other_files() || other_fabric;
   if (other_flows) last_.records[static_cast<size_t>(Screen::kFlows)].clear();
   flow_lines_.put(flows_.lines(), other_flows, last_);
+  read_load_results();
   arranged_ = true;
   return {};
+}
+
+// A load that leaves meanwhile is no record of the next look.
+void LookReader::read_load_results() {
+  for (Record& record : last_.records[static_cast<size_t>(Screen::kFlows)]) {
+    if (!record.key.starts_with("loads/")) continue;
+    Result<std::string> text = files_.read(std::string(kDebugFiles) + record.key + "/result");
+    if (text) record.texts[kFlowResult] = std::move(*text);
+  }
 }
 
 Result<Look> LookReader::look() {

@@ -1,4 +1,4 @@
-// LookReader: takes looks at a mount, all files in two passes of `get`.
+// LookReader: takes looks at a mount: all files in two passes of `get`, but for results of loads.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Place {
   std::string key;
 };
 std::optional<Place> place_of(std::string_view path);
-// Patterns of the files of devices, links and queues; of flows.
+// Patterns of the files of devices, links and queues; of flows and loads.
 std::vector<std::string> fabric_patterns();
 std::vector<std::string> flow_patterns();
 
@@ -52,6 +52,7 @@ class LookReader {
  private:
   Result<void> read();
   Result<void> name_ends();
+  void read_load_results();
 
   const MountFiles& files_;
   Getter fabric_, flows_;
