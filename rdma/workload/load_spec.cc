@@ -345,6 +345,12 @@ class LoadMaker {
                      "rounds=, until= or flows= is wanted with interval=: else it never ends"};
       }
     }
+    // Each round is planned when the one before has begun, so that the rounds to come take no
+    // memory.
+    if (rule.rounds > 1 && rule.jitter > rule.interval) {
+      return of_key("jitter", errorf(EINVAL, "jitter={} is longer than interval={}",
+                                     format_duration(rule.jitter), format_duration(rule.interval)));
+    }
     load_.pattern = std::make_unique<IncastPattern>(std::move(rule), rng());
     return {};
   }

@@ -73,7 +73,6 @@ void IncastPattern::plan_round() {
   ++round_;
 }
 
-// With a jitter that is longer than the interval a round may begin late.
 void IncastPattern::taken(TimeNs, const FlowStart&) {
   if (--waiting_ == 0) plan_round();
 }

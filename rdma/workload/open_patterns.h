@@ -46,7 +46,8 @@ class IncastPattern final : public Pattern {
     std::vector<uint32_t> to;  // receivers, in turn; empty: one at random each time
     uint64_t senders = 0;
     SizeDistribution sizes;
-    TimeNs start = 0, interval = 0, jitter = 0;
+    TimeNs start = 0, interval = 0;
+    TimeNs jitter = 0;  // not above the interval: the next round is planned once this one has begun
     uint64_t rounds = 1;
   };
   IncastPattern(Rule rule, const Rng& rng);

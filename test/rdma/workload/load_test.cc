@@ -374,6 +374,11 @@ TEST_CASE("load: what cannot be is refused") {
         "interval= is wanted with rounds=2");
   CHECK(why_not({{"pattern", "incast"}, {"size", "1K"}, {"interval", "1ms"}}) ==
         "rounds=, until= or flows= is wanted with interval=: else it never ends");
+  Keys late = {{"pattern", "incast"}, {"size", "1K"}, {"interval", "10us"}, {"jitter", "11us"}};
+  late.emplace_back("rounds", "2");
+  CHECK(why_not(late) == "jitter=11us is longer than interval=10us");
+  late.back().second = "1";
+  CHECK(why_not(late).empty());
   CHECK(why_not({{"pattern", "incast"}, {"size", "1K"}, {"hosts", "h1 h2"}, {"to", "h3"}}) ==
         "to: h3 is none of hosts=");
   CHECK(why_not({{"pattern", "all-to-all"}}) == "size= is wanted");
