@@ -238,6 +238,9 @@ class LoadMaker {
                                  "other way",
                                  pattern_name()));
     }
+    if (spec_.until && *spec_.until <= spec_.start) {
+      return of_key("until", {EINVAL, "start= is not before until="});
+    }
     return {};
   }
 

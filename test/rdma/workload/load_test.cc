@@ -363,6 +363,9 @@ TEST_CASE("load: what cannot be is refused") {
         "op=read does not go with pattern=ring-allreduce: its octets would go the other way");
   CHECK(with("flows", "0") == "flows: 0 is less than 1");
   CHECK(with("start", "soon").starts_with("start: "));
+  CHECK(with("until", "0") == "start= is not before until=");
+  CHECK(why_not({{"pattern", "incast"}, {"size", "1K"}, {"start", "9us"}, {"until", "9us"}}) ==
+        "start= is not before until=");
   CHECK(why_not(
             {{"pattern", "poisson"}, {"load", "0.5"}, {"cdf", "./no_such_file"}, {"flows", "5"}}) ==
         "cdf: ./no_such_file: No such file or directory");
