@@ -7,6 +7,7 @@
 #include "core/base/kstrto.h"
 #include "core/base/text.h"
 #include "core/base/time.h"
+#include "rdma/workload/file_text.h"
 
 namespace rocefs {
 namespace {
@@ -20,6 +21,7 @@ using Words = std::vector<std::string_view>;
 class GoalReader {
  public:
   Result<void> read(std::string_view text) {
+    text = without_byte_order_mark(text);
     while (!text.empty()) {
       ++line_;
       size_t end = text.find('\n');

@@ -10,6 +10,7 @@
 #include "core/base/kstrto.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
+#include "rdma/workload/file_text.h"
 
 namespace rocefs {
 namespace {
@@ -143,7 +144,7 @@ Result<std::unique_ptr<Pattern>> TracePattern::open(const std::string& path,
   std::vector<Line> lines;
   int number = 0;
   for (std::string line; std::getline(file, line);) {
-    ++number;
+    if (++number == 1) line = std::string(without_byte_order_mark(line));
     line.resize(std::min(line.find('#'), line.size()));
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     if (lines.empty() && line.starts_with("time")) continue;  // names of the columns

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "core/base/text.h"
+#include "rdma/workload/file_text.h"
 
 namespace rocefs {
 namespace {
@@ -56,7 +57,7 @@ Result<SizeDistribution> SizeDistribution::named(std::string_view name) {
 Result<SizeDistribution> SizeDistribution::parse(std::string_view text) {
   std::vector<Point> points;
   int number = 0;
-  std::istringstream lines{std::string(text)};
+  std::istringstream lines{std::string(without_byte_order_mark(text))};
   for (std::string line; std::getline(lines, line);) {
     ++number;
     line.resize(std::min(line.find('#'), line.size()));

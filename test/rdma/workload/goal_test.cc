@@ -104,6 +104,7 @@ TEST_CASE("goal: a schedule that cannot run is refused with its line") {
     const char* reason;
   } kRows[] = {
       {"", ":0: num_ranks is wanted"},
+      {"\xEF\xBB\xBFnum_ranks 1\n", ":1: at least two ranks are wanted"},
       {"num_ranks 1\n", ":1: at least two ranks are wanted"},
       {"num_ranks 9999999\n", ":1: 9999999 is more than 1048576"},
       {"rank 0 {\n", ":1: num_ranks is wanted before the first rank"},

@@ -186,6 +186,9 @@ TEST_CASE("load: a trace's flows start at their times") {
   CHECK(refused("5 parsecs,h1,h2,1\n") == path + ":1: TIME,FROM,TO,SIZE is wanted");
   CHECK(refused("0,h1,h2,2G\n") == path + ":1: size 2G: a flow has at most 1073741784 octets");
   CHECK(refused("time,from,to,size\n") == path + ": no flows");
+  CHECK(refused("\xEF\xBB\xBF"
+                "time,from,to,size\n0,h1,h2,1\n")
+            .empty());
   ::unlink(path.c_str());
 }
 

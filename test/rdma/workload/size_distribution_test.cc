@@ -59,6 +59,9 @@ TEST_CASE("sizes: a file's distribution may be in percent or in fractions") {
   }
   CHECK(SizeDistribution::fixed(64).at(0.3) == 64);
   CHECK(SizeDistribution::parse("1 0\n2.5 1\n")->largest() == 3);
+  CHECK(
+      SizeDistribution::parse("\xEF\xBB\xBF"
+                              "7 100\n"));
   CHECK(SizeDistribution::fixed(64).mean() == 64);
 }
 
