@@ -110,6 +110,16 @@ class TraceHosts {
   std::vector<std::string>& hosts_;
 };
 
+// Whether there is none before a comma, or behind the last one.
+bool has_empty_field(std::string_view line) {
+  bool empty = true;
+  for (char c : line) {
+    if (c == ',' && empty) return true;
+    if (c != ' ' && c != '\t' && c != '\r') empty = c == ',';
+  }
+  return empty;
+}
+
 struct TracedFlow {
   TimeNs at;
   FlowStart flow;
@@ -117,7 +127,8 @@ struct TracedFlow {
 
 Result<TracedFlow> parse_trace_line(std::string_view line, TraceHosts& hosts) {
   std::vector<std::string_view> words = split(line, ", \t\r");
-  if (words.size() != 4) return Error{EINVAL, "TIME,FROM,TO,SIZE is wanted"};
+  if (words.size() != 4 || has_empty_field(line))
+    return Error{EINVAL, "TIME,FROM,TO,SIZE is wanted"};
   Result<TimeNs> at = parse_duration(words[0]);
   if (!at) return errorf(EINVAL, "time {}: {}", words[0], at.error().reason);
   Result<uint32_t> from = hosts.place(words[1]);
@@ -127,8 +138,8 @@ Result<TracedFlow> parse_trace_line(std::string_view line, TraceHosts& hosts) {
   if (*from == *to) return errorf(EINVAL, "{} sends to itself", words[1]);
   Result<uint64_t> bytes = parse_size(words[3]);
   if (!bytes) return errorf(EINVAL, "size {}: {}", words[3], bytes.error().reason);
-  if (*bytes > kMaxLoadFlow) {
-    return errorf(EINVAL, "size {}: a flow has at most {} octets", words[3], kMaxLoadFlow);
+  if (*bytes < 1 || *bytes > kMaxLoadFlow) {
+    return errorf(EINVAL, "size {}: a flow has 1 to {} octets", words[3], kMaxLoadFlow);
   }
   return TracedFlow{*at, {*from, *to, *bytes}};
 }

@@ -184,7 +184,12 @@ TEST_CASE("load: a trace's flows start at their times") {
   CHECK(refused("0,h1,h1,1\n") == path + ":1: h1 sends to itself");
   CHECK(refused("5,h1,h2,1\n4,h1,h2,1\n") == path + ":2: earlier than the line before");
   CHECK(refused("5 parsecs,h1,h2,1\n") == path + ":1: TIME,FROM,TO,SIZE is wanted");
-  CHECK(refused("0,h1,h2,2G\n") == path + ":1: size 2G: a flow has at most 1073741784 octets");
+  CHECK(refused("0,h1,h2,2G\n") == path + ":1: size 2G: a flow has 1 to 1073741784 octets");
+  CHECK(refused("0,h1,h2,0\n") == path + ":1: size 0: a flow has 1 to 1073741784 octets");
+  for (const char* gap : {"0,,h1,h2,1\n", ",0,h1,h2,1\n", "0,h1,h2,1,\n", "0,h1, ,h2,1\n"}) {
+    CHECK(refused(gap) == path + ":1: TIME,FROM,TO,SIZE is wanted");
+  }
+  CHECK(refused("0 h1 h2 1\n").empty());
   CHECK(refused("time,from,to,size\n") == path + ": no flows");
   CHECK(refused("\xEF\xBB\xBF"
                 "time,from,to,size\n0,h1,h2,1\n")
