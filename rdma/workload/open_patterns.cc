@@ -1,5 +1,7 @@
 #include "rdma/workload/open_patterns.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -110,6 +112,12 @@ class TraceHosts {
   std::vector<std::string>& hosts_;
 };
 
+bool names_columns(std::string_view line) {
+  constexpr std::string_view kFirst = "time";
+  return line.size() >= kFirst.size() &&
+         ::strncasecmp(line.data(), kFirst.data(), kFirst.size()) == 0;
+}
+
 // Whether there is none before a comma, or behind the last one.
 bool has_empty_field(std::string_view line) {
   bool empty = true;
@@ -158,7 +166,7 @@ Result<std::unique_ptr<Pattern>> TracePattern::open(const std::string& path,
     if (++number == 1) line = std::string(without_byte_order_mark(line));
     line.resize(std::min(line.find('#'), line.size()));
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    if (lines.empty() && line.starts_with("time")) continue;  // names of the columns
+    if (lines.empty() && names_columns(line)) continue;
     Result<TracedFlow> flow = parse_trace_line(line, places);
     if (!flow) return errorf(EINVAL, "{}:{}: {}", path, number, flow.error().reason);
     TimeNs at = later(start, flow->at);

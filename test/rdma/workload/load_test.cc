@@ -190,6 +190,7 @@ TEST_CASE("load: a trace's flows start at their times") {
     CHECK(refused(gap) == path + ":1: TIME,FROM,TO,SIZE is wanted");
   }
   CHECK(refused("0 h1 h2 1\n").empty());
+  CHECK(refused("Time (us),From,To,Size\n0,h1,h2,1\n").empty());
   CHECK(refused("time,from,to,size\n") == path + ": no flows");
   CHECK(refused("\xEF\xBB\xBF"
                 "time,from,to,size\n0,h1,h2,1\n")
