@@ -122,6 +122,7 @@ refused "21: one: mtu=1000: 256, 512, 1024, 2048 or 4096 is wanted" "s/count=10/
 refused "11: [load web]: h0: gid=7 is empty at an end" "s/flows = 200/gid = 7\nflows = 200/"
 refused "18: pattern: 'tracce': poisson, incast" "s/pattern = trace/pattern = tracce/"
 refused "13: unknown key ring in [load]" "s/pattern = ring-allreduce/ring = yes/"
+refused "21: traced.7 is the name of a flow of [load traced]" "s/^one = /traced.7 = /"
 refused "17: web exists already" "s/load traced/load web/"
 refused "17: '' cannot be a name" "s/load traced/load/"
 

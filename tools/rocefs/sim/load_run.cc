@@ -20,6 +20,22 @@ int line_of(const Scenario::Load& section, const Scenario::Variant* variant, std
   return found;
 }
 
+// A flow of [flows] that is called as one of a load: results tell flows by their names alone.
+std::optional<LoadRun::Refusal> ambiguous_flow(const Scenario& scenario) {
+  for (const Scenario::Line& flow : scenario.flows) {
+    const size_t dot = flow.key.rfind('.');
+    if (dot == flow.key.npos || dot + 1 == flow.key.size()) continue;
+    if (flow.key.find_first_not_of("0123456789", dot + 1) != flow.key.npos) continue;
+    const std::string owner = flow.key.substr(0, dot);
+    for (const Scenario::Load& load : scenario.loads) {
+      if (load.name != owner) continue;
+      return LoadRun::Refusal{
+          flow.line, fmt::format("{} is the name of a flow of [load {}]", flow.key, owner)};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<LoadRun::Refusal> LoadRun::read(const Scenario::Load& section,
@@ -81,6 +97,7 @@ std::optional<LoadRun::Refusal> LoadRun::make(const Scenario::Variant* variant, 
 }
 
 std::optional<LoadRun::Refusal> LoadRun::build(const Scenario::Variant* variant, uint64_t seed) {
+  if (std::optional<Refusal> refusal = ambiguous_flow(config_.scenario)) return refusal;
   std::vector<LoadHost> hosts;
   for (const auto& device : fabric_.devices()) {
     for (size_t number = 1; number <= device->port_count(); ++number) {
