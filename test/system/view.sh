@@ -2,41 +2,9 @@
 # rocefs view: a page that shows a mount and stores knobs; who may do that. A browser drives the page where there is
 # one (`make browser`); screenshots stay in BUILD/test/view.
 . "$(dirname "$0")/lib/common.bash"
-# The server leaves at a signal with threads that wait for a mount.
-export TSAN_OPTIONS="${TSAN_OPTIONS:-} report_thread_leaks=0"
-view=$(dirname "$ROCEFS")/rocefs-view
+. "$(dirname "$0")/lib/view.bash"
 shots=$(dirname "$ROCEFS")/../test/view
 mkdir -p "$shots"
-cat >"$dir/star.ini" <<'INI'
-[clock]
-mode = virtual
-[topology]
-kind = star
-hosts = 9
-rate = 10G
-[knobs]
-class/infiniband/*/device/net/*/ecn/roce_rp/enable/0 = 1
-INI
-needs curl
-# serve MOUNT OPTION…: starts the server on a free port -> $url with the token, $site without.
-serve() {
-  rm -f "$dir/served"
-  "$view" -m "$1" --listen 127.0.0.1:0 "${@:2}" >"$dir/served" 2>&1 &
-  server=$!
-  at_end end_server
-  until [ -s "$dir/served" ]; do kill -0 $server 2>/dev/null || fail "$(cat "$dir/served")"; done
-  url=$(cut -d' ' -f1 "$dir/served") site=${url%%#*}
-  site=${site%/} token=${url#*#}
-  port=${site##*:}
-}
-end_server() { kill "$server" 2>/dev/null || true; }
-mount_one() { mounted -o config="$1"; }
-get() { curl -sS -m 20 "$@"; }
-# store PATH TEXT OPTION…: one store over HTTP.
-store() {
-  get -X POST --data-binary "$(printf '{"path": "%s", "text": "%s\\n"}' "$1" "$2")" "${@:3}" "$site/api/store"
-}
-loss=kernel/debug/rocefs/links/h0-sw_0/loss
 # feed SECONDS…: the messages of a stream, one a line.
 feed() { timeout "$1" curl -sN "${site}/api/feed${2:-}" | sed -n 's/^data: //p'; }
 
@@ -100,62 +68,6 @@ head -n 1 "$dir/messages" | grep -q '"paths":\["kernel/debug/rocefs/clock/now_ns
 sed 1d "$dir/messages" | grep -q '"dmesg"\|"stores":\[.*traffic/start' || fail "no news of the store: $(sed 1d "$dir/messages" | tail -n 3)"
 sed 1d "$dir/messages" | grep -q '"g":1,"paths":\[.*traffic/f/state' || fail "no flow: $(sed 1d "$dir/messages" | tail -n 2)"
 expect '["0.25"]' "$(feed 1 "?pin=$loss" | head -n 1 | grep -o '"g":2,.*' | grep -o '"values":.*' | sed 's/.*"values"://; s/}.*//')" "a pin"
-
-test_case "a file can be read, nothing beside the mount, no device"
-mount_one "$dir/star.ini"
-serve "$mnt"
-expect 9 "$(get "$site/api/list?path=class/infiniband" | grep -o '"name"' | wc -l)" "entries"
-expect "$(cat "$mnt/$loss")" "$(get "$site/api/file?path=$loss")" "a file"
-for outside in ./dev/infiniband/issm0 dev//infiniband/issm0 ../../etc/passwd /etc/passwd class/infiniband/../../../../../etc/passwd "$dir/star.ini" ''; do
-  get "$site/api/file?path=$outside" | grep -q '"errno":"E' || fail "$outside: $(get "$site/api/file?path=$outside" | head -n 1)"
-done
-get "$site/api/file?path=dev/infiniband/issm0" | grep -q EPERM || fail "a device was opened"
-get --path-as-is "$site/../../etc/passwd" | grep -q ENOENT || fail "a page of the machine"
-
-test_case "only the page with the token stores, and the errors are those of echo"
-mount_one "$dir/star.ini"
-serve "$mnt"
-store "$loss" 0.5 | grep -q '"errno":"EPERM"' || fail "without a token"
-store "$loss" 0.5 -H "X-Rocefs-Token: x${token#?}" | grep -q '"errno":"EPERM"' || fail "another token"
-store "$loss" 0.5 -H "X-Rocefs-Token: 0" | grep -q '"errno":"EPERM"' || fail "a short token"
-expect 0 "$(cat "$mnt/$loss")" "what was refused"
-expect true "$(store "$loss" 0.5 -H "X-Rocefs-Token: $token")" "a store"
-expect 0.5 "$(cat "$mnt/$loss")" "what was stored"
-store "$loss" 7 -H "X-Rocefs-Token: $token" >"$dir/said"
-grep -q '"errno":"EINVAL"' "$dir/said" && grep -q "is outside 0 to 1 (EINVAL)" "$dir/said" || fail "$(cat "$dir/said")"
-store nothing 7 -H "X-Rocefs-Token: $token" | grep -q '"errno":"ENOENT"' || fail "a file that is not there"
-get -X POST --data-binary 'no json' -H "X-Rocefs-Token: $token" "$site/api/store" | grep -q '"errno":"EINVAL"' || fail "no JSON"
-expect 0.5 "$(cat "$mnt/$loss")" "after mistakes"
-
-test_case "a page of another site stores and reads nothing"
-mount_one "$dir/star.ini"
-serve "$mnt"
-with_token=(-H "X-Rocefs-Token: $token")
-store "$loss" 0.5 "${with_token[@]}" -H "Origin: http://evil.example" | grep -q '"errno":"EPERM"' || fail "another origin"
-store "$loss" 0.5 "${with_token[@]}" -H "Origin: http://127.0.0.1:1" | grep -q '"errno":"EPERM"' || fail "another port"
-# A name that the attacker makes lead here (DNS rebinding).
-for host in evil.example:$port evil.example 127.0.0.1.evil.example:$port; do
-  store "$loss" 0.5 "${with_token[@]}" -H "Host: $host" -H "Origin: http://$host" | grep -q '"errno":"EPERM"' || fail "a store for $host"
-  get -H "Host: $host" "$site/api/shape" | grep -q '"errno":"EPERM"' || fail "a look for $host"
-done
-get -D - -o /dev/null -H 'Origin: http://evil.example' "$site/api/shape" | grep -qi 'access-control' && fail "others may read"
-expect 0 "$(cat "$mnt/$loss")" "what was refused"
-expect true "$(store "$loss" 0.5 "${with_token[@]}" -H "Origin: $site")" "its own origin"
-
-test_case "a body without a length, or packed, is not read, nor is one without the token"
-mount_one "$dir/star.ini"
-serve "$mnt"
-head -c 100M /dev/zero >"$dir/large"
-highest() { awk '/VmHWM/ {print $2}' "/proc/$server/status"; }
-before=$(highest)
-for options in '-H Transfer-Encoding:chunked' '-H Content-Encoding:gzip' ''; do
-  get -X POST $options --data-binary @"$dir/large" -H "X-Rocefs-Token: $token" "$site/api/store" >"$dir/said" 2>"$dir/curl" || true
-  # A fifth of what was sent: threads and their buffers, but not a body.
-  [ $(($(highest) - before)) -lt 20480 ] || fail "$options: $before KB before, $(highest) now"
-done
-store "$loss" 0.5 -H 'Transfer-Encoding: chunked' -H "X-Rocefs-Token: $token" | grep -q '"errno":"EINVAL"' || fail "chunked"
-expect 0 "$(cat "$mnt/$loss")" "what was refused"
-get -H 'Sec-Fetch-Site: cross-site' "$site/api/file?path=$loss" | grep -q '"errno":"EPERM"' || fail "another site's picture"
 
 test_case "a pin that is not there takes no other with it, and says nothing in dmesg again and again"
 mount_one "$dir/star.ini"
