@@ -58,3 +58,10 @@ done
 store "$loss" 0.5 -H 'Transfer-Encoding: chunked' -H "X-Rocefs-Token: $token" | grep -q '"errno":"EINVAL"' || fail "chunked"
 expect 0 "$(cat "$mnt/$loss")" "what was refused"
 get -H 'Sec-Fetch-Site: cross-site' "$site/api/file?path=$loss" | grep -q '"errno":"EPERM"' || fail "another site's picture"
+
+test_case "an empty text is stored as by echo"
+mount_one "$dir/star.ini"
+serve "$mnt"
+get -X POST --data-binary "{\"path\": \"$loss\", \"text\": \"\"}" -H "X-Rocefs-Token: $token" "$site/api/store" >"$dir/said"
+grep -q '"errno":"EINVAL"' "$dir/said" || fail "$(cat "$dir/said")"
+grep -q 'is wanted (EINVAL)' "$dir/said" || fail "no reason: $(cat "$dir/said")"

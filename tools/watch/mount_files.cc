@@ -62,6 +62,7 @@ Result<std::string> MountFiles::read(const std::string& path) const {
 Result<void> MountFiles::store(const std::string& path, std::string_view text) const {
   Result<Fd> file = open_file(path, O_WRONLY);
   if (!file) return file.error();
+  if (text.empty()) text = "\n";  // a write of no octets does not reach the mount
   const ssize_t taken = ::write(file->get(), text.data(), text.size());
   if (taken < 0) return error_of(path);
   if (static_cast<size_t>(taken) != text.size()) {
