@@ -65,3 +65,12 @@ serve "$mnt"
 get -X POST --data-binary "{\"path\": \"$loss\", \"text\": \"\"}" -H "X-Rocefs-Token: $token" "$site/api/store" >"$dir/said"
 grep -q '"errno":"EINVAL"' "$dir/said" || fail "$(cat "$dir/said")"
 grep -q 'is wanted (EINVAL)' "$dir/said" || fail "no reason: $(cat "$dir/said")"
+
+test_case "ranges are ignored: many of them ask for no more than the page"
+mount_one "$dir/star.ini"
+serve "$mnt"
+get -o "$dir/page" "$site/"
+for ranges in 0-14 "0-$(printf ',0-%.0s' {1..2000})"; do
+  expect 200 "$(get -o "$dir/said" -w '%{http_code}' -H "Range: bytes=$ranges" "$site/")" "the status"
+  cmp "$dir/page" "$dir/said" || fail "$(stat -c %s "$dir/said") octets"
+done

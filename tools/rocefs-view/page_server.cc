@@ -67,6 +67,9 @@ PageServer::PageServer(std::string address, uint16_t port, std::string token,
       http_(std::move(http)) {
   http_->set_pre_routing_handler(
       [this](const httplib::Request& request, httplib::Response& response) {
+        // The library would copy each range, of which a request of 8 KiB has thousands. A server
+        // may ignore them.
+        const_cast<httplib::Request&>(request).ranges.clear();
         const std::optional<Error> why = refusal(request);
         if (!why) return httplib::Server::HandlerResponse::Unhandled;
         // A body that was not read would be taken for the next request.
