@@ -74,3 +74,16 @@ for ranges in 0-14 "0-$(printf ',0-%.0s' {1..2000})"; do
   expect 200 "$(get -o "$dir/said" -w '%{http_code}' -H "Range: bytes=$ranges" "$site/")" "the status"
   cmp "$dir/page" "$dir/said" || fail "$(stat -c %s "$dir/said") octets"
 done
+
+test_case "an error has its own reason"
+mount_one "$dir/star.ini"
+serve "$mnt"
+reason() { get -w ' %{http_code}' "$@"; }
+expect '{"errno":"ENOENT","reason":"no such page"} 404' "$(reason "$site/none")" "no page"
+expect '{"errno":"EINVAL","reason":"not a request of HTTP that this server takes"} 400' "$(reason -X BREW "$site/")" "no method"
+expect '{"errno":"EFBIG","reason":"a body has at most 64 KiB"} 413' \
+  "$(head -c 100K /dev/zero | reason -X POST --data-binary @- -H "X-Rocefs-Token: $token" "$site/api/store")" "a long body"
+expect '{"errno":"ENAMETOOLONG","reason":"an address has at most 8192 octets"} 414' \
+  "$(reason "$site/$(printf 'a%.0s' {1..9000})")" "a long address"
+expect '{"errno":"EINVAL","reason":"no such range"} 416' "$(reason -H 'Range: bytes=9-2' "$site/")" "no range"
+expect "1 rocefs view: 192.0.2.1:8470: Cannot assign requested address" "$(outcome_of timeout 20 "$view" -m "$mnt" --listen 192.0.2.1:8470)" "an address of another machine"

@@ -24,6 +24,23 @@ void add_page(httplib::Server& http) {
   });
 }
 
+// Reason of an answer of the library's own.
+Error reason_of(int status) {
+  switch (status) {
+    case 404:
+      return {ENOENT, "no such page"};
+    case 413:
+      return errorf(EFBIG, "a body has at most {} KiB", kMaxBody >> 10);
+    case 414:
+      return errorf(ENAMETOOLONG, "an address has at most {} octets",
+                    CPPHTTPLIB_REQUEST_URI_MAX_LENGTH);
+    case 416:
+      return {EINVAL, "no such range"};
+  }
+  if (status < 500) return {EINVAL, "not a request of HTTP that this server takes"};
+  return errorf(EIO, "the server failed: HTTP status {}", status);
+}
+
 // Bounds, and what keeps a page to this server.
 void prepare(httplib::Server& http) {
   http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
@@ -31,7 +48,7 @@ void prepare(httplib::Server& http) {
   http.set_read_timeout(5);
   http.set_keep_alive_timeout(2);
   http.set_error_handler([](const httplib::Request&, httplib::Response& response) {
-    if (response.body.empty()) send_error(response, response.status, {ENOENT, "no such page"});
+    if (response.body.empty()) send_error(response, response.status, reason_of(response.status));
   });
   // The library's own choice, SO_REUSEPORT, would let two servers share a port.
   http.set_socket_options([](socket_t socket) {
@@ -122,8 +139,9 @@ Result<std::unique_ptr<PageServer>> PageServer::listen(const std::string& addres
                                                                 : -1;
   if (bound <= 0) {
     const int code = errno ? errno : EADDRINUSE;
-    return errorf(code, "{}:{}: {}; --listen {}:0 takes a free port", address, port,
-                  std::strerror(code), address);
+    const std::string hint =
+        code == EADDRINUSE ? fmt::format("; --listen {}:0 takes a free port", address) : "";
+    return errorf(code, "{}:{}: {}{}", address, port, std::strerror(code), hint);
   }
   return std::unique_ptr<PageServer>(
       new PageServer(address, static_cast<uint16_t>(bound), std::move(token), std::move(http)));
