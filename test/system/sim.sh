@@ -75,6 +75,16 @@ sim "$dir/small.ini" --out "$dir/three" -o seed=6 >"$dir/three.txt" 2>/dev/null
 [ "$(grep -c trace "$dir/three.txt")" = 2 ] || fail "no totals: $(cat "$dir/three.txt")"
 [ "$(grep trace "$dir/one.txt")" != "$(grep trace "$dir/three.txt")" ] || fail "another seed, the same run"
 
+test_case "many variants are drawn below each other, each of its width"
+{ sed '/^\[variant/,$d; s/ count=[0-9]*//' "$dir/small.ini"; printf '[variant v%d]\n' {1..12}; } >"$dir/many.ini"
+sim "$dir/many.ini" --out "$dir/many" >/dev/null 2>"$dir/many.err" || true
+expect "2400 2400" "$(sed -n 's/^set terminal.* size \([0-9]*\),.*/\1/p' "$dir/many/plot.gp" | xargs)" "width"
+grep -q '^set multiplot layout 6,5 ' "$dir/many/plot.gp" || fail "$(grep '^set multiplot layout' "$dir/many/plot.gp")"
+for kind in series flows; do
+  expect "$(for i in 1 2; do seq 0 11; done | xargs)" "$(sed -n "s/^plot .$kind\([0-9]*\) .*/\1/p" "$dir/many/plot.gp" | xargs)" "$kind"
+done
+! command -v gnuplot >/dev/null || [ -s "$dir/many/plot.png" ] || fail "$(cat "$dir/many.err")"
+
 test_case "every output names its source"
 hash=$(sed -n '1s/.*configuration //p' "$dir/one.txt")
 expect "# Two flows and a fault: small.ini, seed 5, configuration $hash" "$(head -n 1 "$dir/one.txt")" "the table's head"

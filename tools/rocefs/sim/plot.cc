@@ -1,5 +1,6 @@
 // Plot: a column of panels for each variant, a row for each line of [plot], and a last row with the
-// goodput of each flow. The panels of a row have one scale, to be compared.
+// goodput of each flow. The panels of a row have one scale, to be compared. Variants that do not
+// fit beside each other go on below, with rows of their own.
 #include <algorithm>
 
 #include "core/base/text.h"
@@ -61,8 +62,12 @@ class Plot {
   std::string text() const {
     std::string text = fmt::format("# {}\n", report_.origin());
     for (size_t i = 0; i < report_.runs.size(); ++i) text += data(i);
-    size_t rows = panels_.size() + flows_shown(), columns = report_.runs.size();
-    size_t width = std::clamp<size_t>(480 * columns, 800, 2400), height = 80 + 250 * rows;
+    const size_t runs = report_.runs.size(), rows_of_band = panels_.size() + flows_shown();
+    const size_t columns = std::max<size_t>(
+        std::min(std::max(kColumns, quotient_up(runs * rows_of_band, kMostRows)), runs), 1);
+    const size_t rows = quotient_up(runs, columns) * rows_of_band;
+    const size_t gap = runs > columns ? 96 : 76;  // for titles within
+    size_t width = std::max<size_t>(480 * columns, 800), height = 80 + (174 + gap) * rows;
     for (const char* terminal : {"svg", "pngcairo"}) {
       bool svg = terminal[0] == 's';
       text += fmt::format("set terminal {} noenhanced size {},{} font 'Helvetica,11'{}\n", terminal,
@@ -70,26 +75,40 @@ class Plot {
       text += fmt::format("set output 'plot.{}'\n", svg ? "svg" : "png");
       text += fmt::format(
           "set multiplot layout {},{} title {} font 'Helvetica,12' margins screen "
-          "{:.3f},{:.3f},{:.3f},{:.3f} spacing screen {:.3f},{:.3f}\n",
+          "{:.5f},{:.5f},{:.5f},{:.5f} spacing screen {:.5f},{:.5f}\n",
           rows, columns, quoted_text(report_.title(), report_.origin()), of(82, width),
-          1 - of(25, width), of(58, height), 1 - of(86, height), of(98, width), of(76, height));
+          1 - of(25, width), of(58, height), 1 - of(86, height), of(98, width), of(gap, height));
       text += "set grid lc rgb '#dddddd'\nset border 3\nset tics nomirror\n";
       text += "set boxwidth 0.8\n";
-      for (const Panel& panel : panels_) {
-        for (size_t run = 0; run < columns; ++run) {
-          text += heading(run, &panel == &panels_[0]) + over_time(panel, run);
-        }
-      }
-      for (size_t run = 0; flows_shown() && run < columns; ++run) {
-        text += heading(run, panels_.empty()) + over_flows(run);
-      }
+      for (size_t first = 0; first < runs; first += columns) text += band(first, columns);
       text += "unset multiplot\nset output\n";
     }
     return text;
   }
 
  private:
+  static constexpr size_t kColumns = 5;     // 2400 pixels, about a screen
+  static constexpr size_t kMostRows = 120;  // 32480 pixels; cairo draws at most 32767
+  static constexpr size_t quotient_up(size_t all, size_t each) { return (all + each - 1) / each; }
+
   bool flows_shown() const { return best_ > 0; }
+
+  // The panels of as many variants as there are columns, from `first` on.
+  std::string band(size_t first, size_t columns) const {
+    std::string text;
+    auto row = [&](auto&& plot) {
+      for (size_t run = first; run < first + columns; ++run) {
+        text += run < report_.runs.size() ? plot(run) : "set multiplot next\n";
+      }
+    };
+    for (const Panel& panel : panels_) {
+      row([&](size_t run) { return heading(run, &panel == &panels_[0]) + over_time(panel, run); });
+    }
+    if (flows_shown()) {
+      row([&](size_t run) { return heading(run, panels_.empty()) + over_flows(run); });
+    }
+    return text;
+  }
 
   void add_panels() {
     const Scenario& scenario = report_.config.scenario;
