@@ -405,6 +405,7 @@ void Switch::set_warning(std::function<void(const std::string&)> warn) {
   warn_ = std::move(warn);
   for (PortRest& rest : rests()) rest.headroom_short = false;
   note_headroom();
+  warn_of_late_marks();
 }
 
 // Reports ports that have come short of headroom, those with the same figures in one line.

@@ -98,13 +98,7 @@ void add_switch(Tree& tree, const std::string& directory, Switch& one, Fabric& f
 
 }  // namespace
 
-void add_switch_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine,
-                      std::function<void(std::string)> warn) {
-  for (const auto& one : fabric.switches()) {
-    one->set_warning([&engine, warn](const std::string& text) {
-      engine.tell_control([warn, text] { warn(text); });
-    });
-  }
+void add_switch_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine) {
   tree.add_later(debug + "/fabric", [&tree, debug, &fabric, &engine] {
     for (const auto& one : fabric.switches()) {
       std::string directory = fmt::format("{}/fabric/{}", debug, one->name());

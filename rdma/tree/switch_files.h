@@ -1,7 +1,6 @@
 // Files of switches: fabric/<switch>/{ecn,pfc,npcc,buffer}/… and fabric/<switch>/ports/<n>/….
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "core/loop/engine.h"
@@ -11,10 +10,8 @@
 
 namespace rocefs {
 
-// Below `debug`. Fabric and engine outlive the tree. `warn` gets notices about accepted settings,
-// on the control thread.
-void add_switch_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine,
-                      std::function<void(std::string)> warn);
+// Below `debug`. Fabric and engine outlive the tree.
+void add_switch_files(Tree& tree, const std::string& debug, Fabric& fabric, Engine& engine);
 // Files of a priority that PFC pauses at the port which transmits on a link, in `directory`.
 void add_pause_files(Tree& tree, const std::string& directory, PauseState& state);
 

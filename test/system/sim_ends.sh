@@ -154,6 +154,22 @@ INI
 sim "$dir/warns.ini" >"$dir/warns.txt" 2>"$dir/warns.err" || fail "$(cat "$dir/warns.err")"
 grep -q "^dmesg: \[    0.000000\] rocefs: sw_0: " "$dir/warns.txt" || fail "no warning: $(cat "$dir/warns.txt")"
 
+test_case "warnings are of the settings with which a run begins"
+cat >"$dir/headroom.ini" <<INI
+[topology]
+kind = star
+hosts = 3
+rate = 100G
+delay = 100us
+[flows]
+f = write h1 h0
+[variant PFC]
+[variant no_PFC]
+kernel/debug/rocefs/fabric/sw_0/pfc/enable = 0
+INI
+sim "$dir/headroom.ini" >"$dir/headroom.txt" 2>"$dir/headroom.err" || fail "$(cat "$dir/headroom.err")"
+expect PFC "$(awk '/^# [a-zA-Z_]+$/ {variant = $2} / PFC headroom / {print variant}' "$dir/headroom.txt")" "variants with a warning"
+
 test_case "a terminal shows the time to go"
 needs script
 sed 's/^limit = .*/until = 100s/' "$dir/long.ini" >"$dir/timed.ini"

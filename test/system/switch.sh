@@ -30,6 +30,17 @@ expect "0 5K 200K 0.01 enqueue" \
 expect "1 dynamic 0 8 0" \
   "$(cat "$switch"/pfc/{enable,mode,threshold,beta,headroom} | xargs)" "PFC at first"
 
+test_case "a mount warns of its first settings"
+printf '[topology]\nkind = star\nhosts = 3\nrate = 100G\ndelay = 100us\n' >"$dir/long.ini"
+mounted -o config="$dir/long.ini"
+grep -q 'sw_0: ports 1-3 have PFC headroom' "$debug/dmesg" || fail "$(cat "$debug/dmesg")"
+printf '[knobs]\nkernel/debug/rocefs/fabric/sw_0/pfc/enable = 0\n' >>"$dir/long.ini"
+mounted -o config="$dir/long.ini"
+! grep -q 'PFC headroom' "$debug/dmesg" || fail "$(cat "$debug/dmesg")"
+echo 1 >"$debug/fabric/sw_0/pfc/enable"
+grep -q 'sw_0: ports 1-3 have PFC headroom' "$debug/dmesg" || fail "$(cat "$debug/dmesg")"
+mounted -o config="$ini"
+
 test_case "incast fills the buffer and its queue"
 echo 2M >"$switch/buffer/size"
 incast

@@ -130,8 +130,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
       *tree_, *fabric_, *engine_, knobs,
       std::vector<DeviceExtension*>{pcc_.get(), mads_.get(), connections_.get(), hosts_.get()});
   add_fabric_files(*tree_, debug, *fabric_, knobs, *engine_);
-  add_switch_files(*tree_, debug, *fabric_, *engine_,
-                   [this](std::string line) { log(LogLevel::kWarning, line); });
+  add_switch_files(*tree_, debug, *fabric_, *engine_);
   add_uplink_files(*tree_, debug, *fabric_, *engine_);
   clock_files_ = std::make_unique<ClockFiles>(
       *tree_, debug + "/clock", *engine_,
@@ -352,6 +351,11 @@ std::optional<SettingRefusal> Instance::apply(const std::vector<KnobSetting>& se
 
 // Knobs that neither apply() has stored nor anybody has looked for have their defaults.
 void Instance::keep_as_defaults() {
+  for (const auto& one : fabric_->switches()) {
+    one->set_warning([this](const std::string& text) {
+      engine_->tell_control([this, text] { log(LogLevel::kWarning, text); });
+    });
+  }
   tree_->each_made_file([](const std::string&, const std::shared_ptr<File>& file) {
     if (auto knob = std::dynamic_pointer_cast<KnobFile>(file)) knob->set()->keep_as_defaults();
   });

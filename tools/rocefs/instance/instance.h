@@ -80,7 +80,8 @@ class Instance {
   // Runs `ended` at a reset, on the core thread, when flows of traffic/ have ended: for flows that
   // are not there. Before the engine starts.
   void on_reset(std::function<void()> ended) { on_reset_ = std::move(ended); }
-  // Makes the present values the defaults that a reset restores.
+  // Makes the present values the defaults that a reset restores. Warns of them, which the values
+  // before may not have called for, and of those to come.
   void keep_as_defaults();
 
   const Topology& topology() const { return topology_; }
