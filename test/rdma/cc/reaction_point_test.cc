@@ -130,7 +130,7 @@ TEST_CASE("RP: a period that a store shortens brings one event at most, not thos
   for (const Case& shorter : {Case{"60", "4294967295"}, Case{"131071", "60"}}) {
     Rp one({{kTimer, "131071"}, {kBytes, "4294967295"}});
     one.cnp(0);
-    // Nothing is due for 100 ms and 100 MB.
+    // For 100 ms and 100 MB no event is due.
     one.advance(100 * kMillisecond);
     one.sent(100'000'000);
     REQUIRE(one.rp.rate_bps() == Approx(kLine / 2));
