@@ -145,7 +145,7 @@ TEST_CASE("RP: a shorter K lets alpha decay once for the time before it") {
   constexpr std::string_view kTimer = "roce_rp/rpg_time_reset", kK = "roce_rp/dce_tcp_rtt";
   Rp one({{kTimer, "131071"}, {kK, "131071"}});
   one.cnp(0);
-  one.parameters = rp_with({{kTimer, "131071"}, {kK, "1"}});
+  one.parameters = rp_with({{kTimer, "131071"}, {kK, "55"}});
   one.cnp(100 * kMillisecond);
   const double alpha = 1 - kG;
   CHECK(one.rp.rate_bps() == Approx(kLine / 2 * (1 - alpha / 2)).epsilon(1e-9));
