@@ -9,6 +9,7 @@ void bench_files(Table& table);
 void bench_packets(Table& table);
 void bench_cores(Table& table);
 void bench_hops(Table& table);
+void bench_scale(Table& table);
 void bench_memory(Table& table);
 void bench_reads(Table& table);
 void bench_wire(Table& table);
@@ -23,6 +24,7 @@ inline constexpr Bench kBenches[] = {
     {"packets", "the reliable connection's path, against a ring with memcpy", bench_packets},
     {"cores", "two pairs of NICs on two packet cores, against one", bench_cores},
     {"hops", "packets delivered by links per second of CPU", bench_hops},
+    {"scale", "what 1,024 hosts cost a packet, against 32", bench_scale},
     {"memory", "memory per idle queue pair", bench_memory},
     {"reads", "what readers of the files do to messages", bench_reads},
     {"wire", "ICRC, parsing and emitting", bench_wire},
