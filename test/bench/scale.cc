@@ -29,7 +29,7 @@ struct Scratch {
 
 // Nanoseconds of CPU for each packet-hop of a simulation.
 double ns_per_hop(const std::string& file) {
-  const std::string command = fmt::format("{} sim {} 2>/dev/null", Mount::daemon(), file);
+  const std::string command = fmt::format("{} sim {} 2>&1", Mount::daemon(), file);
   std::unique_ptr<FILE, int (*)(FILE*)> output(::popen(command.c_str(), "r"), ::pclose);
   double seconds = 0, millions = 0;
   for (char line[512]; output && std::fgets(line, sizeof line, output.get());) {
