@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/base/counter.h"
+#include "core/base/prefetch.h"
 #include "core/base/rng.h"
 #include "core/loop/scheduler.h"
 #include "core/tree/knob.h"
@@ -187,6 +188,7 @@ class alignas(128) Link final : public KnobOwner {
   void prefetch() const {
     __builtin_prefetch(&transmit_, 1);
     __builtin_prefetch(&source_, 1);
+    prefetch_two_lines(&deliver_);
   }
 
   // Transmits PAUSE or RESUME of a priority, which stops the reverse direction's transmitter on
