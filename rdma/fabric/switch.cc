@@ -301,7 +301,7 @@ void Switch::prefetch_pull(const EgressPort& from, int step) const {
 
 // Follows the packet's way, a miss at each step. A packet's first switch must look up where it
 // goes.
-void Switch::prefetch_receive(const IngressPort&, const Packet& packet, int step) const {
+void Switch::prefetch_receive(const Packet& packet, int step) const {
   const bool found = destinations_.found(packet);
   if (!found && (packet.ethernet || is_multicast(packet))) return;
   if (step == 1) {

@@ -124,7 +124,7 @@ class alignas(64) Switch final : public KnobOwner {
                uint32_t flooded = kNoCopy);
   PacketPtr dequeue(EgressPort& from, TimeNs now);
   void prefetch_pull(const EgressPort& from, int step) const;
-  void prefetch_receive(const IngressPort& from, const Packet& packet, int step) const;
+  void prefetch_receive(const Packet& packet, int step) const;
   size_t next_hop(const Packet& packet, std::span<const uint16_t> hops) const;
   // Room that a packet lacks: the link whose limit is reached, or which the packet came by.
   struct Shortage {
@@ -179,7 +179,7 @@ inline void IngressPort::receive(Packet* arriving, TimeNs now) {
   owner->forward(*this, std::move(packet), now);
 }
 inline void IngressPort::prefetch(const Packet& packet, int step) const {
-  owner->prefetch_receive(*this, packet, step);
+  owner->prefetch_receive(packet, step);
 }
 inline Packet* EgressPort::pull(TimeNs now) {
   return owner->dequeue(*this, now).release();
