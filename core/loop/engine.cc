@@ -25,6 +25,7 @@ std::vector<std::unique_ptr<PacketCore>> cores_of(EngineTime& time, FirstCoreWor
 
 Result<std::unique_ptr<Engine>> Engine::create(const Options& options, PollLoop& control) {
   assert(options.cores == 1 || options.mode == ClockMode::kReal);
+  assert(options.regions == 0 || options.mode == ClockMode::kVirtual);
   Result<std::optional<IoKind>> wanted = options.io;
   if (!options.io) wanted = wanted_io();
   if (!wanted) return wanted.error();
@@ -48,6 +49,7 @@ Engine::Engine(const Options& options, PollLoop& control, std::vector<ChosenIo> 
       time_(options.time ? *options.time : own_time_) {
   time_.now.store(options.start, std::memory_order_release);
   scheduler_.pass(options.start);
+  if (options.regions > 0) regions_.emplace(scheduler_, options.regions, options.threads);
 }
 
 Engine::~Engine() {
@@ -123,17 +125,21 @@ TimeNs Engine::next_due() const {
 bool Engine::task_is_next(TimeNs limit) const {
   if (agenda_.empty()) return false;
   const Moment& wanted = agenda_.begin()->first.first;
-  TimeNs next = scheduler_.next();
+  TimeNs next = next_event();
   if (wanted.at > limit || next < wanted.at) return false;
   if (next > wanted.at) return true;
   Moment here = scheduler_.moment();
   return (here.at == wanted.at ? here.events : 0) >= wanted.events;
 }
 
+// A window of regions ends before the next task.
 bool Engine::step_or_task(TimeNs limit) {
-  if (!task_is_next(limit)) return scheduler_.run_one(limit);
+  const TimeNs wanted = agenda_.begin()->first.first.at;
+  if (!task_is_next(limit)) {
+    return run_next(regions_ && wanted > next_event() ? std::min(limit, wanted - 1) : limit);
+  }
   auto first = agenda_.extract(agenda_.begin());
-  scheduler_.pass(std::max(scheduler_.now(), first.key().first.at));
+  pass(std::max(scheduler_.now(), wanted));
   first.mapped()();
   return true;
 }
@@ -191,25 +197,41 @@ void Engine::run_alone(TimeNs limit, int most) {
   for (size_t i = 1; i < cores_.size(); ++i) core(i).nudge();
 }
 
+Outstanding Engine::all_outstanding() {
+  Outstanding sum = outstanding();
+  if (regions_) sum += regions_->outstanding();
+  return sum;
+}
+
+// Whether nothing is left to do. Not all is added up while a flow runs.
+bool Engine::is_idle() {
+  if (!agenda_.empty() || outstanding().flows > 0) return false;
+  if (regions_ && regions_->any_flow()) return false;
+  return !all_outstanding().any();
+}
+
 void Engine::run_virtual() {
   take_released();
+  if (regions_ && !inbox_.empty()) regions_->settle();
   inbox_.drain();
   if (!advance_ || shared_.held()) {
     publish_now();
     return core(0).sleep(kNever);
   }
   for (int i = 0; i < kVirtualBatch && !shared_.held() && inbox_.empty(); ++i) {
-    bool idle = advance_->until_idle && !outstanding().any() && agenda_.empty();
+    const bool idle = advance_->until_idle && is_idle();
     if (idle || task_is_next(advance_->target)) {
-      if (outstanding().settling > 0) return core(0).sleep(kNever);  // until a post to the inbox
+      if (all_outstanding().settling > 0)
+        return core(0).sleep(kNever);  // until a post to the inbox
       if (idle) return finish_advance({});
     }
     if (step(advance_->target)) continue;
-    scheduler_.pass(advance_->target);
+    pass(advance_->target);
     if (!advance_->until_idle) return finish_advance({});
+    const Outstanding left = all_outstanding();
     return finish_advance(
         errorf(ETIMEDOUT, "still {} flows, {} work requests, {} packets and {} scheduled stores",
-               outstanding().flows, outstanding().requests, outstanding().packets, agenda_.size()));
+               left.flows, left.requests, left.packets, agenda_.size()));
   }
   io().poll();
   publish_now();

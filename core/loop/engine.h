@@ -25,6 +25,7 @@
 #include "core/loop/loop_timer.h"
 #include "core/loop/packet_core.h"
 #include "core/loop/poll_loop.h"
+#include "core/loop/regions.h"
 #include "core/loop/scheduler.h"
 
 namespace rocefs {
@@ -47,6 +48,8 @@ class Engine final : private FirstCoreWork {
     SavedTime* time = nullptr;      // outlives the engine; null: no takeover
     std::optional<IoKind> io = {};  // empty: as ROCEFS_LOOP says
     size_t cores = 1;               // more than one only on the real clock
+    // Virtual clock: the fabric is in so many regions, which that many threads run; 0: it is whole.
+    size_t regions = 0, threads = 1;
   };
 
   // Fails with the reason where the wanted kind of I/O may not be used.
@@ -83,6 +86,12 @@ class Engine final : private FirstCoreWork {
   CoreIo& io() { return core(0).io(); }
   void listen() { core(0).listen(); }
   Outstanding& outstanding() { return core(0).outstanding(); }
+  // Null if the fabric is whole.
+  Regions* regions() { return regions_ ? &*regions_ : nullptr; }
+  // Number of events begun in the whole run. Alone, or after stop().
+  uint64_t events_run() const {
+    return scheduler_.events_run() + (regions_ ? regions_->events_run() : 0);
+  }
 
   // The first core while it is alone, or before start(): for events of no part. With one core, its
   // scheduler.
@@ -148,12 +157,17 @@ class Engine final : private FirstCoreWork {
   TimeNs next_due() const override;
   void run_alone(TimeNs limit, int most);
   void retry_posts();
+  TimeNs next_event() const { return regions_ ? regions_->next() : scheduler_.next(); }
+  bool run_next(TimeNs limit) {
+    return regions_ ? regions_->step(limit) : scheduler_.run_one(limit);
+  }
+  void pass(TimeNs now) { regions_ ? regions_->pass(now) : scheduler_.pass(now); }
+  bool is_idle();
+  Outstanding all_outstanding();
   bool task_is_next(TimeNs limit) const;
   bool step_or_task(TimeNs limit);
   // Runs the next task or event that is due by `limit`; false if there is none.
-  bool step(TimeNs limit) {
-    return agenda_.empty() ? scheduler_.run_one(limit) : step_or_task(limit);
-  }
+  bool step(TimeNs limit) { return agenda_.empty() ? run_next(limit) : step_or_task(limit); }
   void finish_advance(Result<void> result);
   void begin_advance(TimeNs duration, bool until_idle, Answer<void> answer, uint64_t id);
   TimeNs target_of(TimeNs duration, uint64_t id);
@@ -165,6 +179,7 @@ class Engine final : private FirstCoreWork {
   std::vector<std::unique_ptr<PacketCore>> cores_;
   std::optional<Scheduler> own_scheduler_;  // with several cores
   Scheduler& scheduler_;
+  std::optional<Regions> regions_;
   Inbox inbox_;
   Inbox alone_tasks_;
   bool is_alone_ = false;                 // first core

@@ -13,19 +13,10 @@
 #include "core/loop/core_io.h"
 #include "core/loop/engine_time.h"
 #include "core/loop/inbox.h"
+#include "core/loop/outstanding.h"
 #include "core/loop/scheduler.h"
 
 namespace rocefs {
-
-// Work in progress, counted by the core's thread where it begins and ends. Periodic timers are not
-// work.
-struct Outstanding {
-  int64_t packets = 0;
-  int64_t requests = 0;  // work requests posted to a send queue
-  int64_t flows = 0;
-  int64_t settling = 0;  // done in engine time, not yet outside (a file being written)
-  bool any() const { return packets != 0 || requests != 0 || flows != 0; }
-};
 
 // Source of input that the core polls, because it comes without a call (doorbells in shared
 // memory).

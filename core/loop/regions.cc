@@ -1,0 +1,132 @@
+#include "core/loop/regions.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace rocefs {
+namespace {
+
+// With fewer events in a window, it costs more to wake another thread than it takes over.
+constexpr uint64_t kFew = 128;
+
+std::vector<std::unique_ptr<Region>> make_regions(size_t count) {
+  std::vector<std::unique_ptr<Region>> all;
+  while (all.size() < count) all.push_back(std::make_unique<Region>());
+  return all;
+}
+
+}  // namespace
+
+Regions::Regions(Scheduler& common, size_t count, size_t threads)
+    : common_(common),
+      regions_(make_regions(count)),
+      team_(threads, count, [this](uint32_t number) { run(*regions_[number], last_); }) {
+  for (const auto& one : regions_) one->scheduler_.pass(common.now());
+}
+
+void Regions::set_lookahead(std::function<TimeNs()> lookahead) {
+  lookahead_ = std::move(lookahead);
+  lookahead_known_ = false;
+}
+
+TimeNs Regions::next() const {
+  TimeNs due = common_.next();
+  for (const auto& one : regions_) due = std::min({due, one->scheduler_.next(), one->expected_});
+  return due;
+}
+
+bool Regions::step(TimeNs limit) {
+  const TimeNs common = common_.next();
+  TimeNs due = kNever;
+  for (const auto& one : regions_) due = std::min({due, one->scheduler_.next(), one->expected_});
+  if (std::min(common, due) > limit || std::min(common, due) == kNever) return false;
+  if (common <= due) {
+    for (const auto& one : regions_) one->scheduler_.pass(common);
+    return common_.run_one(limit);
+  }
+  if (!std::exchange(lookahead_known_, true)) window_ = std::max<TimeNs>(lookahead_(), 1);
+  const TimeNs end = due > kNever - window_ ? kNever : due + window_;
+  run_window(std::min({end - 1, common - 1, limit}));
+  return true;
+}
+
+void Regions::run_window(TimeNs last) {
+  active_.clear();
+  for (uint32_t i = 0; i < regions_.size(); ++i) {
+    const Region& one = *regions_[i];
+    if (one.scheduler_.next() <= last || one.expected_ != kNever) active_.push_back(i);
+  }
+  last_ = last;
+  runs_ = true;
+  if (active_.size() == 1 || ran_ < kFew) {
+    for (uint32_t number : active_) run(*regions_[number], last);
+  } else {
+    team_.run(active_);
+  }
+  runs_ = false;
+  ran_ = 0;
+  for (uint32_t number : active_) {
+    Region& one = *regions_[number];
+    one.work_->hand_over();
+    ran_ += one.ran_;
+    std::move(one.late_.begin(), one.late_.end(), std::back_inserter(late_));
+    one.late_.clear();
+  }
+  common_.pass(last);
+  if (!late_.empty()) run_late();
+}
+
+void Regions::run(Region& region, TimeNs last) {
+  region.expected_ = kNever;
+  region.work_->enter();
+  uint64_t ran = 0;
+  while (region.scheduler_.run_one(last)) ++ran;
+  region.ran_ = ran;
+  region.work_->leave();
+}
+
+void Regions::run_late() {
+  for (const auto& one : regions_) one->scheduler_.pass(last_);
+  std::stable_sort(late_.begin(), late_.end(),
+                   [](const Region::Late& a, const Region::Late& b) { return a.at < b.at; });
+  for (Region::Late& one : std::exchange(late_, {})) one.task();
+}
+
+void Regions::pass(TimeNs now) {
+  for (const auto& one : regions_) one->scheduler_.pass(now);
+  common_.pass(now);
+}
+
+void Regions::settle() {
+  for (const auto& one : regions_) {
+    if (one->expected_ == kNever) continue;
+    one->expected_ = kNever;
+    one->work_->enter();
+    one->work_->leave();
+  }
+}
+
+void Regions::alone(size_t region, Task task) {
+  if (!runs_) return task();
+  Region& one = *regions_[region];
+  one.late_.push_back({one.scheduler_.now(), std::move(task)});
+}
+
+Outstanding Regions::outstanding() const {
+  Outstanding sum;
+  for (const auto& one : regions_) sum += one->outstanding_;
+  return sum;
+}
+
+bool Regions::any_flow() const {
+  return std::any_of(regions_.begin(), regions_.end(),
+                     [](const auto& one) { return one->outstanding_.flows > 0; });
+}
+
+uint64_t Regions::events_run() const {
+  uint64_t sum = 0;
+  for (const auto& one : regions_) sum += one->scheduler_.events_run();
+  return sum;
+}
+
+}  // namespace rocefs
