@@ -59,6 +59,15 @@ class FabricResources {
         pool_(outstanding_),
         counters_(whole.counters_),
         alone_(std::move(alone)) {}
+  // For a region.
+  FabricResources(FabricResources& whole, Region& region, std::function<void(Task)> alone)
+      : scheduler_(region.scheduler()),
+        common_scheduler_(whole.scheduler_),
+        outstanding_(region.outstanding()),
+        seed_(whole.seed_),
+        pool_(outstanding_),
+        counters_(whole.counters_),
+        alone_(std::move(alone)) {}
   FabricResources(const FabricResources&) = delete;
   FabricResources& operator=(const FabricResources&) = delete;
 

@@ -9,14 +9,14 @@
 namespace rocefs {
 
 Link::Link(std::string name, uint32_t id, const LinkParameters& parameters, uint64_t seed,
-           Scheduler& scheduler, TraceHash& trace)
+           const LinkSides& sides)
     : rest_(std::make_unique<Rest>(std::move(name), seed, *this)),
       parameters_(parameters),
       transmit_(event_of<&Link::on_transmit, &Link::prefetch_transmit>(this)),
-      scheduler_(scheduler),
+      sides_(sides),
       deliver_(event_of<&Link::on_deliver, &Link::prefetch_deliver>(this)),
       id_(id),
-      trace_(trace) {
+      far_sides_(sides) {
   static_assert(sizeof(Link) == 6 * 64);
   note_parameters();
 }
@@ -34,8 +34,8 @@ void Link::note_parameters() {
 }
 
 void Link::reset() {
-  scheduler_.cancel(transmit_);
-  scheduler_.cancel(deliver_);
+  sides_.scheduler.cancel(transmit_);
+  sides_.far_scheduler.cancel(deliver_);
   in_flight_.clear();
   forget_pauses();
   free_at_ = 0;
@@ -48,7 +48,7 @@ void Link::kick() {
     kicked_ = true;
     return;
   }
-  if (!transmit_.scheduled()) scheduler_.at(transmit_, free_at_);
+  if (!transmit_.scheduled()) sides_.scheduler.at(transmit_, free_at_);
 }
 
 double Link::serialization_ns(uint64_t octets) const {
@@ -97,7 +97,7 @@ void Link::on_transmit(TimeNs now) {
   const bool kicked = kicked_;
   kicked_ = false;
   if (!packet) {
-    if (kicked) scheduler_.at(transmit_, now);
+    if (kicked) sides_.scheduler.at(transmit_, now);
     return;
   }
   if (captures_) rest_->tap->transmitted(*this, *packet, now);
@@ -105,12 +105,18 @@ void Link::on_transmit(TimeNs now) {
   counters_.packets.add();
   counters_.bytes.add(length);
   free_at_ = now + serialize(length);
-  if (kicked || source_->ready()) scheduler_.at(transmit_, free_at_);
+  if (kicked || source_->ready()) sides_.scheduler.at(transmit_, free_at_);
   const bool lost = lossy_ && rest_->rng.chance(parameters_.loss);
   if (lost || !up()) return lose(std::move(packet), now);
-  TimeNs arrival = free_at_ + delay_ns_;
+  const TimeNs arrival = free_at_ + delay_ns_;
+  if (sides_.crossings) return sides_.crossings->add(*this, std::move(packet), arrival);
+  arrive(std::move(packet), arrival);
+}
+
+// The packet is due at the far end then, but not before an earlier one.
+inline void Link::arrive(PacketPtr&& packet, TimeNs arrival) {
   if (in_flight_.empty()) {
-    scheduler_.at(deliver_, arrival);
+    far_sides_.far_scheduler.at(deliver_, arrival);
   } else {
     arrival = std::max(arrival, in_flight_.more() ? in_flight_.last_arrival() : deliver_.due());
   }
@@ -119,8 +125,9 @@ void Link::on_transmit(TimeNs now) {
 
 void Link::on_deliver(TimeNs now) {
   PacketPtr packet = in_flight_.pop();
-  if (TimeNs next = in_flight_.advance(); next != kNever) scheduler_.at(deliver_, next);
-  trace_.carried(now, id_, *packet);
+  if (TimeNs next = in_flight_.advance(); next != kNever)
+    far_sides_.far_scheduler.at(deliver_, next);
+  far_sides_.far_trace.carried(now, id_, *packet);
   sink_->receive(packet.release(), now);
 }
 
@@ -129,23 +136,39 @@ void Link::send_pause(size_t priority, bool pause) {
   uint64_t octets_ns = kPauseOctets * 8 * 1'000'000'000;
   auto transmission =
       static_cast<TimeNs>((octets_ns + parameters_.rate_bps - 1) / parameters_.rate_bps);
-  TimeNs begin = std::max(scheduler_.now(), free_at_);
+  TimeNs begin = std::max(sides_.scheduler.now(), free_at_);
   if (captures_) rest_->tap->pause_sent(*this, priority, pause, begin);
   rest_->last_pause = std::max(begin + transmission + parameters_.delay_ns, rest_->last_pause);
-  rest_->pause_frames.push({rest_->last_pause, static_cast<uint8_t>(priority), pause});
-  if (!rest_->pause_frame.scheduled()) scheduler_.at(rest_->pause_frame, rest_->last_pause);
+  const PauseFrame frame{rest_->last_pause, static_cast<uint8_t>(priority), pause};
+  if (sides_.crossings) return sides_.crossings->add(*this, frame);
+  arrive(frame);
+}
+
+void Link::arrive(const PauseFrame& frame) {
+  rest_->pause_frames.push(frame);
+  if (!rest_->pause_frame.scheduled()) {
+    sides_.far_scheduler.at(rest_->pause_frame, frame.arrival);
+  }
+}
+
+void Link::take(Crossing& crossing) {
+  if (crossing.packet) {
+    arrive(std::move(crossing.packet), crossing.arrival);
+  } else {
+    arrive(crossing.pause);
+  }
 }
 
 void Link::on_pause_frame(TimeNs) {
   PauseFrame frame = rest_->pause_frames.pop();
   if (!rest_->pause_frames.empty())
-    scheduler_.at(rest_->pause_frame, rest_->pause_frames.front().arrival);
+    sides_.far_scheduler.at(rest_->pause_frame, rest_->pause_frames.front().arrival);
   if (rest_->reverse) rest_->reverse->take_pause(frame);
 }
 
 void Link::take_pause(const PauseFrame& frame) {
   PauseState& state = rest_->pause_states[frame.priority];
-  state.set(frame.pause, scheduler_.now());
+  state.set(frame.pause, sides_.scheduler.now());
   auto bit = static_cast<uint8_t>(1u << frame.priority);
   if (frame.pause) {
     state.counters.pause_received.add();
@@ -157,15 +180,15 @@ void Link::take_pause(const PauseFrame& frame) {
 }
 
 void Link::forget_pauses() {
-  scheduler_.cancel(rest_->pause_frame);
+  sides_.far_scheduler.cancel(rest_->pause_frame);
   rest_->pause_frames.clear();
   rest_->last_pause = 0;
   paused_ = 0;
-  for (PauseState& state : rest_->pause_states) state.set(false, scheduler_.now());
+  for (PauseState& state : rest_->pause_states) state.set(false, sides_.scheduler.now());
 }
 
 void Link::lose(PacketPtr&& packet, TimeNs now) {
-  trace_.carried(now, id_, *packet);
+  sides_.trace.carried(now, id_, *packet);
   rest_->losses.lost.add();
   rest_->losses.lost_bytes.add(packet->wire_length());
 }
@@ -208,9 +231,9 @@ void Link::turned() {
   }
   for (const auto& listener : rest_->state_listeners) listener();
   if (up()) return;
-  scheduler_.cancel(deliver_);
+  sides_.far_scheduler.cancel(deliver_);
   while (!in_flight_.empty()) {
-    lose(in_flight_.pop(), scheduler_.now());
+    lose(in_flight_.pop(), sides_.scheduler.now());
     in_flight_.advance();
   }
 }

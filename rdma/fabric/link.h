@@ -17,6 +17,7 @@
 #include "core/base/rng.h"
 #include "core/loop/scheduler.h"
 #include "core/tree/knob.h"
+#include "rdma/fabric/crossings.h"
 #include "rdma/fabric/in_flight.h"
 #include "rdma/fabric/pause_frames.h"
 #include "rdma/packet/packet.h"
@@ -24,8 +25,6 @@
 #include "rdma/wire/ethernet.h"
 
 namespace rocefs {
-
-class TraceHash;
 
 // Source of a link's packets. A link and its ends pass packets as bare pointers, because those stay
 // in registers; who gets one puts it into a PacketPtr at once.
@@ -145,9 +144,9 @@ inline constexpr uint64_t kPauseOctets = 64;
 // Aligned to a pair of cache lines, which CPUs fetch together.
 class alignas(128) Link final : public KnobOwner {
  public:
-  // `id`: number in the trace.
+  // `id`: number in the trace. `sides` outlive the link.
   Link(std::string name, uint32_t id, const LinkParameters& parameters, uint64_t seed,
-       Scheduler& scheduler, TraceHash& trace);
+       const LinkSides& sides);
 
   const std::string& name() const { return rest_->name; }
   // Null: none.
@@ -156,8 +155,12 @@ class alignas(128) Link final : public KnobOwner {
     note_parameters();
   }
   uint32_t id() const { return id_; }
-  // The packet core's.
-  Scheduler& scheduler() { return scheduler_; }
+  // The transmitter's.
+  Scheduler& scheduler() { return sides_.scheduler; }
+  // Whether packets go to another region of the fabric.
+  bool crosses() const { return sides_.crossings != nullptr; }
+  // Far end's region: takes what has crossed.
+  void take(Crossing& crossing);
   void connect(LinkSource& source, LinkSink& sink) {
     source_ = &source;
     sink_ = &sink;
@@ -224,6 +227,8 @@ class alignas(128) Link final : public KnobOwner {
   void on_transmit(TimeNs now);
   void on_deliver(TimeNs now);
   void on_pause_frame(TimeNs now);
+  void arrive(PacketPtr&& packet, TimeNs arrival);
+  void arrive(const PauseFrame& frame);
   void take_pause(const PauseFrame& frame);
   void forget_pauses();
   void turned();
@@ -265,7 +270,7 @@ class alignas(128) Link final : public KnobOwner {
 
   alignas(128) Event transmit_;
   LinkSource* source_ = nullptr;
-  Scheduler& scheduler_;
+  const LinkSides& sides_;
   TimeNs free_at_ = 0;
   uint64_t rate_bps_ = 0;
   TimeNs delay_ns_ = 0;
@@ -288,7 +293,7 @@ class alignas(128) Link final : public KnobOwner {
   const uint32_t id_;
   LinkSink* sink_ = nullptr;
   LinkCounters counters_;
-  TraceHash& trace_;
+  const LinkSides& far_sides_;  // the same, for deliveries, which do not touch the other lines
 };
 
 }  // namespace rocefs

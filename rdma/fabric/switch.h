@@ -84,6 +84,7 @@ class alignas(64) Switch final : public KnobOwner {
   bool send(PacketPtr&& packet, TimeNs now);
   // At most one observer; null removes it.
   void set_observer(SwitchObserver* observer) { observer_ = observer; }
+  bool observed() const { return observer_ != nullptr; }
   // Measures the egress queues from now on: EgressQueue::times. All ports have been added. `into`
   // outlives the switch's last packet.
   void measure_queues(QueueTimes& into, TimeNs now);

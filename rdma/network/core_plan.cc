@@ -88,6 +88,13 @@ CorePlan::CorePlan(const Topology& topology, size_t cores) {
   }
 }
 
+CorePlan CorePlan::of(std::unordered_map<std::string, size_t> by_node, size_t parts) {
+  CorePlan plan;
+  plan.cores_ = parts;
+  plan.by_node_ = std::move(by_node);
+  return plan;
+}
+
 size_t CorePlan::core_of(std::string_view node) const {
   if (cores_ == 1) return 0;
   return by_node_.at(device_of(node));

@@ -19,6 +19,8 @@ class CorePlan {
   // an uplink are on the first core. The others are divided so that cores have like numbers of
   // ports, the same in every run.
   CorePlan(const Topology& topology, size_t cores);
+  // Another division: numbers below `parts`, by device, switch and uplink.
+  static CorePlan of(std::unordered_map<std::string, size_t> by_node, size_t parts);
 
   size_t cores() const { return cores_; }
   // Core of a device, switch, uplink or port of the topology.

@@ -16,11 +16,31 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
 
 Fabric::Fabric(const Topology& topology, uint64_t seed, Engine& engine, const CorePlan& plan)
     : FabricResources(seed, engine.scheduler(), engine.outstanding()), plan_(plan) {
-  for (size_t i = 0; plan.cores() > 1 && i < plan.cores(); ++i) {
+  if (engine.regions()) add_regions(*engine.regions());
+  for (size_t i = 0; !engine.regions() && plan.cores() > 1 && i < plan.cores(); ++i) {
     parts_.push_back(std::make_unique<FabricResources>(
         *this, engine.core(i), [&engine](Task task) { engine.alone(std::move(task)); }));
   }
   build(topology);
+}
+
+void Fabric::add_regions(Regions& regions) {
+  regions_ = &regions;
+  for (size_t i = 0; i < regions.count(); ++i) {
+    parts_.push_back(std::make_unique<FabricResources>(
+        *this, regions[i], [&regions, i](Task task) { regions.alone(i, std::move(task)); }));
+    exchanges_.push_back(std::make_unique<RegionExchange>(regions[i], parts_.back()->pool()));
+  }
+  regions.set_lookahead([this] { return lookahead(); });
+}
+
+// The least delay of a cable between two regions.
+TimeNs Fabric::lookahead() const {
+  TimeNs least = kNever;
+  for (const Link* link : links_) {
+    if (link->crosses()) least = std::min(least, link->parameters().delay_ns);
+  }
+  return least;
 }
 
 void Fabric::build(const Topology& topology) {
@@ -163,17 +183,30 @@ const std::string& Fabric::far_end(const Link& link) const {
   return wires_[link.id()].to;
 }
 
+const LinkSides& Fabric::sides_of(const std::string& from, const std::string& to) {
+  const size_t near = plan_.core_of(from), far = plan_.core_of(to);
+  auto known = sides_.find({near, far});
+  if (known != sides_.end()) return known->second;
+  FabricResources &here = part_of(from), &there = part_of(to);
+  Crossings* crossings =
+      regions_ && near != far ? &exchanges_[near]->way_to(*exchanges_[far]) : nullptr;
+  LinkSides sides{here.scheduler(), here.trace(), there.scheduler(), there.trace(), crossings};
+  return sides_.emplace(std::pair(near, far), sides).first->second;
+}
+
 // Adds a link of the newest cable.
 Link& Fabric::add_link(const std::string& from, const std::string& to, unsigned parallel) {
   auto id = static_cast<uint32_t>(links_.size());
-  FabricResources& part = part_of(from);
+  const LinkSides& sides = sides_of(from, to);
   auto make = [&](auto& memory) {
-    return &memory.make(link_name(from, to, parallel), id, initial_.back(), seed(),
-                        part.scheduler(), part.trace());
+    return &memory.make(link_name(from, to, parallel), id, initial_.back(), seed(), sides);
   };
   Switch* hub = find_switch(from);
   links_.push_back(hub ? make(hub->outs()) : make(link_memory_));
   link_names_.add(*links_.back());
+  if (regions_ && sides.crossings) {
+    links_.back()->add_parameter_listener([this] { regions_->lookahead_changed(); });
+  }
   wires_.push_back({from, to});
   return *links_.back();
 }

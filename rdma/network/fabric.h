@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include "rdma/network/core_plan.h"
 #include "rdma/network/name_index.h"
 #include "rdma/network/reconvergence.h"
+#include "rdma/network/region_exchange.h"
 #include "rdma/network/way_search.h"
 #include "rdma/wire/ip.h"
 
@@ -34,7 +36,8 @@ class Fabric : public FabricResources {
   // Before the engine starts, or on its thread.
   Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler, Outstanding& outstanding);
   // On as many cores as `plan` says, which the engine must have. With several, what this object has
-  // as FabricResources is for the first core while it is alone, and each part has its own.
+  // as FabricResources is for the first core while it is alone, and each part has its own. With
+  // regions in the engine, `plan` says which node is in which of them.
   Fabric(const Topology& topology, uint64_t seed, Engine& engine, const CorePlan& plan);
   ~Fabric();
 
@@ -42,6 +45,8 @@ class Fabric : public FabricResources {
   FabricResources& part_of(std::string_view node) {
     return parts_.empty() ? *this : *parts_[plan_.core_of(node)];
   }
+  // Whether threads may run parts of it beside each other, under the virtual clock.
+  bool in_regions() const { return regions_ != nullptr; }
   // Hash of the traces of all parts; one's own with one part. Any thread.
   uint64_t trace_hash() const;
   // Captures in all parts; null ends it. Alone.
@@ -87,6 +92,9 @@ class Fabric : public FabricResources {
     uint16_t port = 0;                            // of from_hub
   };
   void build(const Topology& topology);
+  void add_regions(Regions& regions);
+  TimeNs lookahead() const;
+  const LinkSides& sides_of(const std::string& from, const std::string& to);
   Link& add_link(const std::string& from, const std::string& to, unsigned parallel);
   void cable(const LinkSpec& spec);
   void route();
@@ -107,7 +115,10 @@ class Fabric : public FabricResources {
   void route_groups();
 
   const CorePlan plan_;
-  std::vector<std::unique_ptr<FabricResources>> parts_;  // by core; empty with one
+  std::vector<std::unique_ptr<FabricResources>> parts_;     // by core or region; empty with one
+  std::vector<std::unique_ptr<RegionExchange>> exchanges_;  // by region
+  Regions* regions_ = nullptr;                              // null: there are none
+  std::map<std::pair<size_t, size_t>, LinkSides> sides_;    // by part, of the links from it to it
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<std::unique_ptr<SwitchNpcc>> npcc_;
   std::vector<std::unique_ptr<Uplink>> uplinks_;

@@ -11,6 +11,7 @@
 namespace rocefs {
 
 PacketPtr PacketPool::acquire() {
+  if (!free_packets_) free_packets_ = returned_.exchange(nullptr, std::memory_order_acquire);
   Packet* packet = free_packets_;
   if (packet) {
     free_packets_ = packet->next;
@@ -18,10 +19,10 @@ PacketPtr PacketPool::acquire() {
     packet = &packets_.make();
     packet->pool = this;
   }
+  if (packet->frame) keep_frame(*packet);
   packet->next = nullptr;
   packet->payload.kind = Payload::Kind::kNone;
   packet->payload.length = 0;
-  packet->frame = nullptr;
   packet->destination.version = 0;
   packet->sender.listener = nullptr;
   packet->sealed = packet->intact = packet->ethernet = false;
@@ -35,12 +36,25 @@ void PacketReturn::give_back(Packet* packet) {
   packet->pool->take_back(packet);
 }
 
-void PacketPool::take_back(Packet* packet) {
-  if (packet->frame) {
-    packet->frame->next = free_frames_;
-    free_frames_ = packet->frame;
-    packet->frame = nullptr;
+void PacketPool::keep_frame(Packet& packet) {
+  packet.frame->next = free_frames_;
+  free_frames_ = std::exchange(packet.frame, nullptr);
+}
+
+// A packet of another region: its pool takes it when it has no other left. Reliable connections
+// alone cross regions, and have no listeners.
+void PacketPool::send_back(Packet* packet) {
+  --outstanding_.packets;
+  std::atomic<Packet*>& returned = packet->pool->returned_;
+  packet->next = returned.load(std::memory_order_relaxed);
+  while (!returned.compare_exchange_weak(packet->next, packet, std::memory_order_release,
+                                         std::memory_order_relaxed)) {
   }
+}
+
+void PacketPool::take_back(Packet* packet) {
+  if (here_ && here_ != this) return here_->send_back(packet);
+  if (packet->frame) keep_frame(*packet);
   packet->next = free_packets_;
   free_packets_ = packet;
   --outstanding_.packets;
@@ -52,6 +66,7 @@ void PacketPool::take_back(Packet* packet) {
 
 Frame* PacketPool::attach_frame(Packet& packet) {
   if (packet.frame) return packet.frame;
+  if (&local() != this) return local().attach_frame(packet);
   if (!free_frames_) {
     frames_.push_back(std::make_unique<Frame[]>(kSlab));
     for (size_t i = 0; i < kSlab; ++i) {
@@ -146,7 +161,7 @@ void drop_options(Packet& packet) {
 }
 
 PacketPtr copy_of(const Packet& packet) {
-  PacketPtr copy = packet.pool->acquire();
+  PacketPtr copy = packet.pool->local().acquire();
   copy->header = packet.header;
   copy->header_len = packet.header_len;
   copy->payload = packet.payload;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -200,6 +201,11 @@ class PacketPool {
 
   // Takes a packet without payload. The pool outlives its owner.
   PacketPtr acquire();
+  // Says that this thread runs a region of the fabric with that pool: packets of others go back to
+  // theirs as any thread may give them back. Null: no region, and no other thread runs one.
+  static void use_here(PacketPool* pool) { here_ = pool; }
+  // The pool that this thread may take from: its region's, or this one.
+  PacketPool& local() { return here_ ? *here_ : *this; }
   // Stops all calls of listeners: they are destroyed before the packets.
   void forget_listeners() { listeners_gone_ = true; }
   // Gives the packet a frame if it has none; the bytes are not initialised.
@@ -210,6 +216,10 @@ class PacketPool {
   static constexpr size_t kSlab = 64;
 
   void take_back(Packet* packet);
+  void send_back(Packet* packet);
+  void keep_frame(Packet& packet);
+
+  static inline thread_local PacketPool* here_ = nullptr;
 
   Outstanding& outstanding_;
   bool listeners_gone_ = false;
@@ -217,6 +227,7 @@ class PacketPool {
   Frame* free_frames_ = nullptr;
   Slabs<Packet> packets_;
   std::vector<std::unique_ptr<Frame[]>> frames_;
+  alignas(64) std::atomic<Packet*> returned_{nullptr};  // by other regions, with their frames
 };
 
 // Makes a packet of received bytes, from the IP header to the ICRC: headers apart, the rest in a

@@ -29,23 +29,41 @@ void ActiveFlow::begin() {
 
 void ActiveFlow::end(TimeNs now, Result<void> result) {
   stats().ended_ns.set(static_cast<uint64_t>(now));
-  stop();
+  if (!spans_regions()) {
+    stop();
+    return report(std::move(result));
+  }
+  halt();
+  ending_ = std::make_shared<const bool>(true);
+  part_.alone([this, ending = std::weak_ptr(ending_), result = std::move(result)]() mutable {
+    if (ending.expired()) return;
+    stop();
+    report(std::move(result));
+  });
+}
+
+void ActiveFlow::report(Result<void> result) {
   if (auto ended = std::exchange(parts_.ended, nullptr)) ended(std::move(result));
 }
 
+// Does nothing more by itself. In the region of `from`.
+void ActiveFlow::halt() {
+  scheduler().cancel(poll_);
+  if (std::exchange(running_, false)) --part_.outstanding().flows;
+}
+
 void ActiveFlow::stop() {
-  if (std::exchange(running_, false)) {
-    --part_.outstanding().flows;
-    if (stats().ended_ns.get() == 0) {
-      stats().ended_ns.set(static_cast<uint64_t>(scheduler().now()));
-    }
+  if (running_ && stats().ended_ns.get() == 0) {
+    stats().ended_ns.set(static_cast<uint64_t>(scheduler().now()));
   }
+  halt();
+  ending_.reset();
   close();
   scheduler().cancel(poll_);
 }
 
 void ActiveFlow::poll_after(TimeNs time) {
-  if (!poll_.scheduled()) scheduler().after(poll_, time);
+  if (!ending_ && !poll_.scheduled()) scheduler().after(poll_, time);
 }
 
 void ActiveFlow::device_removed() {

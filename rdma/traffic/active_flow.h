@@ -4,6 +4,8 @@
 // Core thread.
 #pragma once
 
+#include <memory>
+
 #include "core/loop/scheduler.h"
 #include "rdma/network/fabric.h"
 #include "rdma/traffic/flow_endpoint.h"
@@ -23,6 +25,8 @@ class ActiveFlow : public FlowRun, protected FlowEndpoint::Handler {
   virtual void on_completions(TimeNs now) = 0;
   // Closes the endpoints and cancels the derived class' events. Again is harmless.
   virtual void close() = 0;
+  // Whether the far end is in another region of the fabric: what touches both is done alone.
+  virtual bool spans_regions() const { return false; }
 
   void begin();
   void end(TimeNs now, Result<void> result);
@@ -41,11 +45,14 @@ class ActiveFlow : public FlowRun, protected FlowEndpoint::Handler {
  private:
   void completion_queued() override { poll_after(0); }
   void device_removed() override;
+  void halt();
+  void report(Result<void> result);
 
   FlowParts parts_;
   FabricResources& part_;
   Event poll_;
   bool running_ = false;
+  std::shared_ptr<const bool> ending_;  // from its end in a region until it is closed alone
 };
 
 }  // namespace rocefs

@@ -64,6 +64,7 @@ class PermutationPattern final : public Collective {
   PermutationPattern(const Rule& rule, const Rng& rng) : Collective(rule, rng, Passes::kEnded) {
     begin();
   }
+  bool follows_clock() const override { return rule().rounds == 1; }
 
  private:
   uint64_t begin_flows(TimeNs at) override;
@@ -74,6 +75,9 @@ class AllToAllPattern final : public Collective {
  public:
   AllToAllPattern(const Rule& rule, const Rng& rng) : Collective(rule, rng, Passes::kEnded) {
     begin();
+  }
+  bool follows_clock() const override {
+    return rule().rounds == 1 && rule().parallel + 1 >= rule().hosts;
   }
 
  private:

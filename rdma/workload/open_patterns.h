@@ -22,6 +22,7 @@ class PoissonPattern final : public Pattern {
     Rng rng;
   };
   PoissonPattern(std::vector<Source> sources, SizeDistribution sizes, TimeNs start);
+  bool follows_clock() const override { return true; }
 
  private:
   void taken(TimeNs at, const FlowStart& flow) override;
@@ -51,6 +52,7 @@ class IncastPattern final : public Pattern {
     uint64_t rounds = 1;
   };
   IncastPattern(Rule rule, const Rng& rng);
+  bool follows_clock() const override { return true; }
   uint64_t total() const override { return saturating_product(rule_.rounds, rule_.senders); }
 
  private:
@@ -72,6 +74,7 @@ class TracePattern final : public Pattern {
                                                const std::vector<std::string>& all, TimeNs start,
                                                std::vector<std::string>& hosts);
   uint64_t total() const override { return lines_.size(); }
+  bool follows_clock() const override { return true; }
 
  private:
   struct Line {

@@ -59,6 +59,8 @@ class Pattern {
   }
   // Flows of the whole run, if that is known; else UINT64_MAX.
   virtual uint64_t total() const { return UINT64_MAX; }
+  // Whether all starts are known ahead: they follow the clock, and wait for no flow.
+  virtual bool follows_clock() const { return false; }
   // Whether flows wait for what their hosts receive: only then flow_arrived() must be told in time.
   virtual bool waits_for_arrivals() const { return false; }
   // The receiver has all octets of a flow, or the flow has ended without: what waits for them

@@ -139,9 +139,11 @@ void Workload::tell_round(Source& source) {
   if (!std::exchange(source.any_failed, false)) listener_.load_round_ended(source.load, *round);
 }
 
+// A flow that has ended in a region may be told of later.
 LoadFlow Workload::told(const Running& one) const {
-  return {one.source->load,          one.number, one.what, one.start,
-          fabric_.scheduler().now(), {},         false,    *one.stats};
+  const auto ended = static_cast<TimeNs>(one.stats->ended_ns.get());
+  const TimeNs end = ended != 0 ? ended : fabric_.scheduler().now();
+  return {one.source->load, one.number, one.what, one.start, end, {}, false, *one.stats};
 }
 
 void Workload::start_flow(Source& source, const FlowStart& what, TimeNs now) {
