@@ -16,6 +16,7 @@
 #include "core/version/version.h"
 #include "pcc/card/card_backend.h"
 #include "pcc/card/virtual_backend.h"
+#include "rdma/network/region_plan.h"
 #include "rdma/nic/device.h"
 #include "rdma/tree/files.h"
 #include "rdma/tree/switch_files.h"
@@ -65,11 +66,14 @@ Result<std::unique_ptr<Instance>> Instance::create(const Config& config, const O
       instance->loop_, [self = instance.get()](const std::string& line) {
         if (self->engine_) self->log(LogLevel::kErr, line);  // else repeated by the next attempt
       });
-  // Virtual time has one core: the order of a run's events does not depend on threads.
-  const bool real = options.engine.mode == ClockMode::kReal;
-  const CorePlan plan(instance->topology_, real ? options.engine.cores : 1);
+  // Virtual time has one core, or regions: the order of a run's events does not depend on threads.
   Engine::Options engine_options = options.engine;
-  engine_options.cores = plan.cores();
+  const bool real = options.engine.mode == ClockMode::kReal;
+  const bool in_regions = !real && options.engine.regions > 0;
+  const CorePlan plan = in_regions ? plan_regions(instance->topology_, options.engine.regions)
+                                   : CorePlan(instance->topology_, real ? options.engine.cores : 1);
+  engine_options.cores = in_regions ? 1 : plan.cores();
+  if (in_regions) engine_options.regions = plan.cores();
   Result<std::unique_ptr<Engine>> engine = Engine::create(engine_options, instance->loop_);
   if (!engine) return engine.error();
   instance->engine_ = std::move(*engine);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rdma/nic/device.h"
+#include "tools/rocefs/sim/thread_rules.h"
 
 namespace rocefs {
 namespace {
@@ -82,6 +83,10 @@ std::optional<LoadRun::Refusal> LoadRun::make(const Scenario::Variant* variant, 
       return Refusal{line_of(section, variant, "start"),
                      fmt::format("[load {}]: start={} is not before until=", spec.name,
                                  format_duration(made->start))};
+    }
+    if (Result<void> fits = check_threads(*made); fabric_.in_regions() && !fits) {
+      return Refusal{line_of(section, variant, "pattern"),
+                     fmt::format("[load {}]: {}", spec.name, fits.error().reason)};
     }
     for (const std::string& host : made->hosts) {
       const Port& port = *fabric_.port(host);

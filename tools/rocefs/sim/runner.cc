@@ -89,7 +89,7 @@ class Runner {
   // False if the others would fail as well.
   bool run(const Scenario::Variant* variant) {
     std::string name = variant ? variant->name : "";
-    auto created = Simulation::create(config_, variant, options_.seed);
+    auto created = Simulation::create(config_, variant, options_.seed, options_.threads);
     if (auto* failure = std::get_if<BuildFailure>(&created)) {
       if (!failure->of_variant) {
         note(print_failure(*failure));
@@ -139,9 +139,14 @@ class Runner {
     std::printf("%s%s", report_.runs.size() > 1 ? "\n" : "", report_.table(run).c_str());
     note(finish_output(0));
     if (run.cpu_seconds > 0 && !options_.part) {
-      std::fprintf(stderr, "%.3f s of CPU, %.2f M packet-hops and %.2f M events per CPU second\n",
+      std::string regions;
+      if (run.regions > 0) {
+        regions = fmt::format("; {} regions on {} threads, {:.3f} s", run.regions, options_.threads,
+                              run.wall_seconds);
+      }
+      std::fprintf(stderr, "%.3f s of CPU, %.2f M packet-hops and %.2f M events per CPU second%s\n",
                    run.cpu_seconds, run.per_cpu_second(run.fabric.packet_hops) / 1e6,
-                   run.per_cpu_second(run.events) / 1e6);
+                   run.per_cpu_second(run.events) / 1e6, regions.c_str());
     }
     if (!complete(config_, run)) note(1);
     if (run.failure) note(print_run_failure(run));

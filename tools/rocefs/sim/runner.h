@@ -16,6 +16,7 @@ struct RunnerOptions {
   std::string out;         // directory, which exists; empty: no files are written
   bool view = false;       // a recording of each run (view_path()) in `out`
   bool all_flows = false;  // a line for each flow in the table
+  size_t threads = 0;      // of one run, in regions; 0: the fabric is whole
   bool part = false;       // one run of a sweep: without plots, and without CPU time on stderr
   // Name of a signal that has arrived, else empty.
   std::function<std::string()> cut_off = nullptr;

@@ -100,6 +100,7 @@ int run_once(const Config& config, const SimOptions& options, const std::string&
   wanted.out = out;
   wanted.all_flows = options.flows;
   wanted.view = options.view;
+  wanted.threads = options.threads;
   wanted.cut_off = [&stop] { return std::string(stop.signal_name()); };
   return run_variants(config, variants_of(config.scenario), wanted);
 }

@@ -10,7 +10,7 @@
 namespace rocefs {
 
 const char* const kSimUsage =
-    R"(usage: rocefs sim [-o seed=N] [--out DIR [--view]] [--flows] FILE.ini
+    R"(usage: rocefs sim [-o seed=N] [--threads N] [--out DIR [--view]] [--flows] FILE.ini
        rocefs sim --seeds LIST --out DIR [-j N] [--resume] [--shard I/N] [--flows] [--view]
                   FILE.ini
        rocefs sim --collect --out DIR SHARD...
@@ -27,6 +27,10 @@ DIR/runs/VARIANT/seed-N, and the table has means with 95 % confidence intervals.
   --view         write a recording of each run to DIR/view.jsonl (view-NAME.jsonl), a look at
                  each interval of [sample], for 'rocefs view --replay' and report.html
   --flows        print a line for each flow even if there are more than 50
+  --threads N    run parts of the fabric beside each other on N threads: loads whose starts follow
+                 the clock, flows that write or read, without PCC, NPCC, faults and capture. The
+                 results are the same for any N; without the option the events of one instant
+                 have another order
   --seeds LIST   seeds of a sweep: 1..20, or 1,2,5
   -j, --jobs N   run N variants and seeds beside each other (1)
   --resume       run only what DIR does not have or has partially
@@ -50,6 +54,13 @@ share/doc/rocefs/examples/scenarios; there:
 namespace {
 
 constexpr uint64_t kMaxJobs = 1024;
+constexpr uint64_t kMaxThreads = 64;
+
+Result<uint64_t> take_count(std::string_view option, std::string_view value, uint64_t most) {
+  Result<uint64_t> count = kstrtou64(value, 10);
+  if (count && *count > 0 && *count <= most) return count;
+  return errorf(EINVAL, "{}: '{}': a number from 1 to {} is wanted", option, value, most);
+}
 
 Result<void> take_option(SimOptions& options, std::string_view option) {
   if (option == "clock=virtual") return {};
@@ -76,11 +87,15 @@ Result<void> take_value(SimOptions& options, int c, std::string_view value) {
     case 'N':
       return keep("--shard", parse_shard(value), options.shard);
     case 'j': {
-      Result<uint64_t> jobs = kstrtou64(value, 10);
-      if (!jobs || *jobs == 0 || *jobs > kMaxJobs) {
-        return errorf(EINVAL, "--jobs: '{}': a number from 1 to {} is wanted", value, kMaxJobs);
-      }
+      Result<uint64_t> jobs = take_count("--jobs", value, kMaxJobs);
+      if (!jobs) return jobs.error();
       options.jobs = static_cast<unsigned>(*jobs);
+      return {};
+    }
+    case 'T': {
+      Result<uint64_t> threads = take_count("--threads", value, kMaxThreads);
+      if (!threads) return threads.error();
+      options.threads = *threads;
       return {};
     }
     default:
@@ -95,7 +110,7 @@ Result<void> check_options(const SimOptions& options, size_t words) {
   bool sharded = options.shard.count > 1, sweep = !options.seeds.empty();
   if (options.collect) {
     if (sweep || sharded || options.resume || options.jobs > 1 || options.seed || options.flows ||
-        options.view) {
+        options.view || options.threads > 0) {
       return Error{EINVAL, "--collect takes --out and directories alone"};
     }
     if (options.out.empty()) return Error{EINVAL, "--collect requires --out"};
@@ -105,6 +120,8 @@ Result<void> check_options(const SimOptions& options, size_t words) {
   if (!sweep && (sharded || options.resume || options.jobs > 1)) {
     return Error{EINVAL, "-j, --resume and --shard require --seeds"};
   }
+  if (sweep && options.threads > 0)
+    return Error{EINVAL, "--threads is for one run: -j for a sweep"};
   if (sweep && options.seed) return Error{EINVAL, "-o seed= and --seeds exclude each other"};
   if (sweep && options.out.empty()) return Error{EINVAL, "--seeds requires --out"};
   if (options.view && options.out.empty()) return Error{EINVAL, "--view requires --out"};
@@ -116,17 +133,13 @@ Result<void> check_options(const SimOptions& options, size_t words) {
 
 Result<SimOptions> parse_sim_options(int argc, char** argv) {
   SimOptions options;
-  constexpr option kLong[] = {{"version", no_argument, nullptr, 'V'},
-                              {"help", no_argument, nullptr, 'h'},
-                              {"out", required_argument, nullptr, 'O'},
-                              {"flows", no_argument, nullptr, 'F'},
-                              {"view", no_argument, nullptr, 'W'},
-                              {"seeds", required_argument, nullptr, 'S'},
-                              {"jobs", required_argument, nullptr, 'j'},
-                              {"resume", no_argument, nullptr, 'R'},
-                              {"shard", required_argument, nullptr, 'N'},
-                              {"collect", no_argument, nullptr, 'C'},
-                              {nullptr, 0, nullptr, 0}};
+  constexpr option kLong[] = {
+      {"version", no_argument, nullptr, 'V'},    {"help", no_argument, nullptr, 'h'},
+      {"out", required_argument, nullptr, 'O'},  {"flows", no_argument, nullptr, 'F'},
+      {"view", no_argument, nullptr, 'W'},       {"seeds", required_argument, nullptr, 'S'},
+      {"jobs", required_argument, nullptr, 'j'}, {"threads", required_argument, nullptr, 'T'},
+      {"resume", no_argument, nullptr, 'R'},     {"shard", required_argument, nullptr, 'N'},
+      {"collect", no_argument, nullptr, 'C'},    {nullptr, 0, nullptr, 0}};
   opterr = 0;
   optind = 1;
   for (int c; (c = getopt_long(argc, argv, ":hVo:j:", kLong, nullptr)) != -1;) {

@@ -19,6 +19,7 @@ struct SimOptions {
   std::optional<uint64_t> seed;
   std::vector<uint64_t> seeds;  // of a sweep; empty: one run
   unsigned jobs = 1;
+  size_t threads = 0;  // of one run, in regions; 0: the fabric is whole
   Shard shard;
   std::vector<std::string> directories;  // to be collected
 };

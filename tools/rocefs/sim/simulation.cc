@@ -15,6 +15,7 @@
 #include "core/tree/knob_transaction.h"
 #include "core/tree/trigger.h"
 #include "tools/rocefs/command/limits.h"
+#include "tools/rocefs/sim/thread_rules.h"
 
 namespace rocefs {
 namespace {
@@ -55,9 +56,9 @@ std::string Simulation::below_debug(std::string_view path) {
 }
 
 std::variant<std::unique_ptr<Simulation>, BuildFailure> Simulation::create(
-    const Config& config, const Scenario::Variant* variant, uint64_t seed) {
+    const Config& config, const Scenario::Variant* variant, uint64_t seed, size_t threads) {
   std::unique_ptr<Simulation> simulation(new Simulation(config));
-  if (std::optional<Failure> failure = simulation->build(variant, seed)) {
+  if (std::optional<Failure> failure = simulation->build(variant, seed, threads)) {
     return BuildFailure{*failure, simulation->refused_by_variant_,
                         std::move(simulation->result_.log)};
   }
@@ -77,13 +78,18 @@ std::optional<Failure> Simulation::add_all(const std::vector<Scenario::Line>& li
   return std::nullopt;
 }
 
-std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint64_t seed) {
+std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint64_t seed,
+                                         size_t threads) {
   if (variant) result_.variant = variant->name;
   const size_t devices = config_.topology ? config_.topology->devices.size() : 2;
   if (Result<void> enough = check_open_files(devices, "-n"); !enough) {
     return Failure{1, enough.error().reason};
   }
   Instance::Options wanted{{ClockMode::kVirtual, 1, 0, nullptr}, seed, ::geteuid(), ::getegid()};
+  if (threads > 0) {
+    wanted.engine.regions = kMostRegions;
+    wanted.engine.threads = threads;
+  }
   auto instance = Instance::create(config_, wanted);
   if (!instance) return Failure{1, instance.error().reason};
   instance_ = std::move(*instance);
@@ -94,6 +100,7 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
   instance_->keep_as_defaults();
   instance_->pcc().begin_modes();
   const Scenario& scenario = config_.scenario;
+  if (std::optional<Failure> failure = check_regions()) return failure;
   ideal_.emplace(instance_->fabric());
   capacities_.emplace(instance_->fabric());
   if (auto failure = add_loads(variant, seed)) return failure;
@@ -115,6 +122,23 @@ std::optional<Failure> Simulation::build(const Scenario::Variant* variant, uint6
                    fmt::format("{}: [flows], [load NAME] or [sim] until= is wanted", config_.name)};
   }
   return std::nullopt;
+}
+
+// With threads: whether all that is on can run in regions.
+std::optional<Failure> Simulation::check_regions() const {
+  const Fabric& fabric = instance_->fabric();
+  if (!fabric.in_regions()) return std::nullopt;
+  if (Result<void> can = check_threads(fabric); !can) {
+    return Failure{2, fmt::format("{}: {}", config_.name, can.error().reason)};
+  }
+  if (config_.scenario.capture) {
+    return Failure{2, fmt::format("{}: capture=yes: not with --threads", config_.name)};
+  }
+  if (config_.scenario.faults.empty()) return std::nullopt;
+  const Scenario::Line& fault = config_.scenario.faults.front();
+  return failed(fault.line, fault.key +
+                                ": faults find their packets in the order of all: not with "
+                                "--threads");
 }
 
 std::optional<Failure> Simulation::add_loads(const Scenario::Variant* variant, uint64_t seed) {
@@ -271,6 +295,9 @@ std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
     if (due.of_at && !knobs) look_at_flows();
     Result<void> stored = store(due.path, due.value);
     if (!stored) return failed(due.line, stored.error().reason);
+    const Fabric& fabric = instance_->fabric();
+    if (due.of_at && fabric.in_regions()) stored = check_threads(fabric);
+    if (!stored) return failed(due.line, stored.error().reason);
     if (!view_) continue;
     view_->note_store(
         fmt::format("@{} {}", now, knobs ? due.value : format_assignment(due.path, due.value)));
@@ -378,12 +405,15 @@ void Simulation::begin_view() {
 RunResult Simulation::run(const RunOptions& options) {
   options_ = options;
   const std::string& capture = options_.capture;
-  double before = cpu_seconds();
+  const double before = cpu_seconds();
+  const TimeNs began = monotonic_ns();
   instance_->engine().start();
   on_core([this] {
     Fabric& fabric = instance_->fabric();
     for (const auto& one : fabric.switches()) {
-      if (options_.queues) one->measure_queues(queue_times_, fabric.scheduler().now());
+      if (!options_.queues) break;
+      FabricResources& part = fabric.part_of(one->name());
+      one->measure_queues(queue_times_[&part], part.scheduler().now());
     }
     loads_->begin(*this);
   });
@@ -399,6 +429,8 @@ RunResult Simulation::run(const RunOptions& options) {
   }
   if (!capture.empty()) keep_failure(store(below_debug("pcap"), "off"));
   result_.cpu_seconds = cpu_seconds() - before;
+  result_.wall_seconds = static_cast<double>(monotonic_ns() - began) * 1e-9;
+  if (const Regions* regions = instance_->engine().regions()) result_.regions = regions->count();
   collect();
   return std::move(result_);
 }
@@ -427,7 +459,7 @@ void Simulation::collect() {
   const TimeNs now = instance_->fabric().scheduler().now();
   result_.fabric = FabricTotals::of(instance_->fabric(), instance_->topology(), *capacities_, now);
   if (options_.queues) result_.queues = AllQueues::of(instance_->fabric(), now);
-  result_.events = instance_->engine().scheduler().events_run();
+  result_.events = instance_->engine().events_run();
   result_.trace_hash = instance_->fabric().trace_hash();
 }
 

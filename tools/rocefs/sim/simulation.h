@@ -50,7 +50,8 @@ struct RunResult {
   std::optional<AllQueues> queues;  // if they were measured
   uint64_t trace_hash = 0;
   uint64_t events = 0;  // that the engine has run
-  double cpu_seconds = 0;
+  double cpu_seconds = 0, wall_seconds = 0;
+  size_t regions = 0;  // that threads ran; 0: the fabric was whole
   RunEnd end_kind = RunEnd::kFlowsDone;
   // Why the run is partial or did not begin; the rest of the result is what was known by then.
   std::optional<Failure> failure;
@@ -86,9 +87,9 @@ class Simulation final : private FlowSink {
 
   // `config` outlives the simulation. Knobs of a variant are stored together with those of [knobs].
   // Checks the whole scenario, and what the other variants set; the reason of a failure is
-  // FILE:LINE: WHY.
+  // FILE:LINE: WHY. With `threads`, the fabric runs in regions on so many; 0: as a whole.
   static std::variant<std::unique_ptr<Simulation>, BuildFailure> create(
-      const Config& config, const Scenario::Variant* variant, uint64_t seed);
+      const Config& config, const Scenario::Variant* variant, uint64_t seed, size_t threads = 0);
 
   struct RunOptions {
     std::string capture;        // file for the packets; empty: they are not captured
@@ -112,7 +113,8 @@ class Simulation final : private FlowSink {
   };
 
   explicit Simulation(const Config& config) : config_(config), sampler_(config.scenario.interval) {}
-  std::optional<Failure> build(const Scenario::Variant* variant, uint64_t seed);
+  std::optional<Failure> build(const Scenario::Variant* variant, uint64_t seed, size_t threads);
+  std::optional<Failure> check_regions() const;
   std::optional<Failure> add_loads(const Scenario::Variant* variant, uint64_t seed);
   std::optional<Failure> apply_knobs(const Scenario::Variant* variant);
   void take_log(LogLevel level, std::string_view line);
@@ -149,7 +151,8 @@ class Simulation final : private FlowSink {
   void collect();
 
   const Config& config_;
-  QueueTimes queue_times_;  // if queues are measured
+  // By part of the fabric, if queues are measured.
+  std::map<const FabricResources*, QueueTimes> queue_times_;
   std::unique_ptr<Instance> instance_;
   std::optional<LinkCapacities> capacities_;
   std::optional<IdealTimes> ideal_;

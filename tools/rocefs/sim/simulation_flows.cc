@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/base/units.h"
 #include "tools/rocefs/sim/simulation.h"
+#include "tools/rocefs/sim/thread_rules.h"
 #include "tools/rocefs/sim/words.h"
 
 namespace rocefs {
@@ -30,6 +31,7 @@ Result<void> Simulation::add_flow(const Scenario::Line& line) {
   flow.spec = *spec;
   Fabric& fabric = instance_->fabric();
   Result<void> fits = check_flow_ports(*spec, *fabric.port(spec->from), *fabric.port(spec->to));
+  if (fits && fabric.in_regions()) fits = check_threads(*spec);
   if (!fits) return fits;
   Result<double> ideal = ideal_->fct_ns(*spec);
   if (!ideal) return ideal.error();
