@@ -1,5 +1,6 @@
 // Cost of a packet in a large fabric: a permutation over the 1,024 hosts of a fat-tree by `rocefs
-// sim`, against one over 32 hosts, which fits the caches. The start of the process does not count.
+// sim`, against one over 32 hosts, which fits the caches; the start of the process does not count.
+// And the time that the large one takes on two threads, against that without regions.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "core/base/clock.h"
 #include "test/bench/bench.h"
 #include "test/bench/benches.h"
 #include "test/bench/mount.h"
@@ -39,6 +41,14 @@ double ns_per_hop(const std::string& file) {
   return 1e3 / millions;
 }
 
+// Seconds that a simulation takes, its start included.
+double seconds(const std::string& arguments) {
+  const std::string command = fmt::format("{} sim {} > /dev/null 2>&1", Mount::daemon(), arguments);
+  const TimeNs begun = monotonic_ns();
+  if (std::system(command.c_str()) != 0) throw std::runtime_error("no simulation: " + command);
+  return static_cast<double>(monotonic_ns() - begun) * 1e-9;
+}
+
 std::string permutation(const Scratch& scratch, const std::string& shape, const char* size) {
   std::string path = fmt::format("{}/{}.ini", scratch.path, size);
   std::ofstream(path) << "[topology]\n"
@@ -60,6 +70,12 @@ void bench_scale(Table& table) {
   Row row{"CPU per packet-hop, permutation of 1,024 hosts", fmt::format("{:.0f} ns", rounds[0]),
           fmt::format("{:.0f} ns, of 32 hosts", rounds[1]), fmt::format("{:.2f}", ratio), ""};
   table.push_back(judged(row, ratio, Bound::kAtMost, 2, ""));
+  Rounds threads = interleave(
+      kRounds, {[&] { return seconds("--threads 2 " + large); }, [&] { return seconds(large); }});
+  const double share = threads.ratio(0, 1);
+  Row faster{"its time on two threads", fmt::format("{:.2f} s", threads[0]),
+             fmt::format("{:.2f} s, of one", threads[1]), fmt::format("{:.2f}", share), ""};
+  table.push_back(judged(faster, share, Bound::kAtMost, 0.7, ""));
 }
 
 }  // namespace rocefs::bench
