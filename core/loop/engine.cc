@@ -206,13 +206,12 @@ Outstanding Engine::all_outstanding() {
 // Whether nothing is left to do. Not all is added up while a flow runs.
 bool Engine::is_idle() {
   if (!agenda_.empty() || outstanding().flows > 0) return false;
-  if (regions_ && regions_->any_flow()) return false;
+  if (regions_ && (regions_->any_flow() || !regions_->between_windows())) return false;
   return !all_outstanding().any();
 }
 
 void Engine::run_virtual() {
   take_released();
-  if (regions_ && !inbox_.empty()) regions_->settle();
   inbox_.drain();
   if (!advance_ || shared_.held()) {
     publish_now();

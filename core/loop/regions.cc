@@ -29,32 +29,49 @@ void Regions::set_lookahead(std::function<TimeNs()> lookahead) {
   lookahead_known_ = false;
 }
 
-TimeNs Regions::next() const {
-  TimeNs due = common_.next();
+TimeNs Regions::next_of_regions() const {
+  TimeNs due = kNever;
   for (const auto& one : regions_) due = std::min({due, one->scheduler_.next(), one->expected_});
   return due;
 }
 
+TimeNs Regions::next() const {
+  const TimeNs due = std::min(common_.next(), next_of_regions());
+  return between_windows() ? due : std::min(due, end_ - 1);
+}
+
+void Regions::hand_over() {
+  for (const auto& one : regions_) {
+    if (std::exchange(one->ran_here_, false)) one->work_->hand_over();
+  }
+}
+
 bool Regions::step(TimeNs limit) {
+  if (!lookahead_known_) {
+    hand_over();  // a longer window could be longer than what is on its way takes
+    window_ = std::max<TimeNs>(lookahead_(), 1);
+    lookahead_known_ = true;
+    end_ = 0;
+  }
   const TimeNs common = common_.next();
-  TimeNs due = kNever;
-  for (const auto& one : regions_) due = std::min({due, one->scheduler_.next(), one->expected_});
+  TimeNs due = next_of_regions();
+  if (!between_windows()) due = std::min(due, end_ - 1);
   if (std::min(common, due) > limit || std::min(common, due) == kNever) return false;
   if (common <= due) {
     for (const auto& one : regions_) one->scheduler_.pass(common);
     return common_.run_one(limit);
   }
-  if (!std::exchange(lookahead_known_, true)) window_ = std::max<TimeNs>(lookahead_(), 1);
-  const TimeNs end = due > kNever - window_ ? kNever : due + window_;
-  run_window(std::min({end - 1, common - 1, limit}));
+  if (due >= end_) end_ = due > kNever - window_ ? kNever : (due / window_ + 1) * window_;
+  run_regions(std::min({end_ - 1, common - 1, limit}));
+  if (between_windows()) hand_over();
   return true;
 }
 
-void Regions::run_window(TimeNs last) {
+void Regions::run_regions(TimeNs last) {
   active_.clear();
   for (uint32_t i = 0; i < regions_.size(); ++i) {
     const Region& one = *regions_[i];
-    if (one.scheduler_.next() <= last || one.expected_ != kNever) active_.push_back(i);
+    if (one.scheduler_.next() <= last || one.expected_ <= last) active_.push_back(i);
   }
   last_ = last;
   runs_ = true;
@@ -67,7 +84,7 @@ void Regions::run_window(TimeNs last) {
   ran_ = 0;
   for (uint32_t number : active_) {
     Region& one = *regions_[number];
-    one.work_->hand_over();
+    one.ran_here_ = true;
     ran_ += one.ran_;
     std::move(one.late_.begin(), one.late_.end(), std::back_inserter(late_));
     one.late_.clear();
@@ -95,15 +112,6 @@ void Regions::run_late() {
 void Regions::pass(TimeNs now) {
   for (const auto& one : regions_) one->scheduler_.pass(now);
   common_.pass(now);
-}
-
-void Regions::settle() {
-  for (const auto& one : regions_) {
-    if (one->expected_ == kNever) continue;
-    one->expected_ = kNever;
-    one->work_->enter();
-    one->work_->leave();
-  }
 }
 
 void Regions::alone(size_t region, Task task) {

@@ -1,8 +1,9 @@
 // Regions: parts of a fabric that run beside each other under the virtual clock, each with a
 // scheduler of its own (conservative parallel simulation). What leaves a region takes at least the
 // lookahead to the next one; so all of them run the events of a window of that length without
-// waiting for each other. Windows follow from events alone, and regions exchange in the order of
-// their numbers: results do not depend on how many threads there are.
+// waiting for each other. Windows lie between multiples of the lookahead; only at their ends
+// regions exchange, in the order of their numbers. So results depend neither on how many threads
+// there are nor on who stops the run in a window to look at it.
 //
 // The engine's thread calls everything here that does not say otherwise, and is one of the threads.
 // Alone means: no region runs, so all of them may be touched.
@@ -60,8 +61,9 @@ class Region {
   Outstanding outstanding_;
   RegionWork* work_ = nullptr;
   TimeNs expected_ = kNever;
-  uint64_t ran_ = 0;        // events in the latest window
-  std::vector<Late> late_;  // tasks for the end of the window
+  uint64_t ran_ = 0;        // events in the latest step
+  bool ran_here_ = false;   // in the window: there may be something to hand over
+  std::vector<Late> late_;  // tasks for the end of the step
 };
 
 class Regions {
@@ -79,14 +81,14 @@ class Regions {
 
   // Due time of the next event; kNever if there is none.
   TimeNs next() const;
-  // Runs the next event of no region, or the regions' next window, of what is due by `limit`. False
-  // if nothing is.
+  // Runs the next event of no region, or what is due in the regions' next window before that and by
+  // `limit`. False if nothing is.
   bool step(TimeNs limit);
+  // Whether the latest window has come to its end. Once begun, it goes there without events, too.
+  bool between_windows() const { return last_ + 1 >= end_; }
   // Lets time pass up to `now`, which must not be later than next().
   void pass(TimeNs now);
-  // Hands over what is between regions: all of it is in their objects then.
-  void settle();
-  // In a region's window, `task` runs at the window's end, alone, after those of earlier times;
+  // While regions run, `task` runs at the end of the step, alone, after those of earlier times;
   // else at once. The region's thread.
   void alone(size_t region, Task task);
 
@@ -97,7 +99,9 @@ class Regions {
   uint64_t events_run() const;
 
  private:
-  void run_window(TimeNs last);
+  TimeNs next_of_regions() const;
+  void hand_over();
+  void run_regions(TimeNs last);
   void run(Region& region, TimeNs last);
   void run_late();
 
@@ -105,11 +109,12 @@ class Regions {
   std::vector<std::unique_ptr<Region>> regions_;
   std::function<TimeNs()> lookahead_;
   bool lookahead_known_ = false;
-  TimeNs window_ = 1;
-  std::vector<uint32_t> active_;  // regions of the window that runs
-  TimeNs last_ = 0;               // end of that window
-  bool runs_ = false;             // a window does
-  uint64_t ran_ = 0;              // events of the latest window
+  TimeNs window_ = 1;             // length
+  TimeNs end_ = 0;                // of the latest window: the next one begins there, or later
+  std::vector<uint32_t> active_;  // regions that run
+  TimeNs last_ = 0;               // last instant of the latest step
+  bool runs_ = false;             // regions do
+  uint64_t ran_ = 0;              // events of the latest step
   std::vector<Region::Late> late_;
   Team team_;
 };

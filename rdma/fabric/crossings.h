@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -41,12 +42,35 @@ class Crossings {
     first_ = std::min(first_, pause.arrival);
     added_.push_back({&link, nullptr, 0, pause});
   }
+
+  // Alone, as what follows but take(): whether nothing was added since the last hand_over().
   bool empty() const { return added_.empty(); }
 
-  // Alone: what was added can be taken; returns when the first of it is due.
+  // What was added can be taken; returns when the first of it is due.
   TimeNs hand_over() {
-    handed_.swap(added_);
+    std::move(added_.begin(), added_.end(), std::back_inserter(handed_));
+    added_.clear();
     return std::exchange(first_, kNever);
+  }
+
+  // Gives all packets of one link to `take`; drops its PAUSE frames.
+  template <class Take>
+  void take_of(const Link& link, Take take) {
+    for (std::vector<Crossing>* list : {&handed_, &added_}) {
+      for (Crossing& one : *list) {
+        if (one.link == &link && one.packet) take(std::move(one.packet));
+      }
+    }
+    drop_pauses(link);
+  }
+  void drop_pauses(const Link& link) {
+    for (std::vector<Crossing>* list : {&handed_, &added_}) {
+      std::erase_if(*list, [&](const Crossing& one) { return one.link == &link && !one.packet; });
+    }
+  }
+  void clear() {
+    added_.clear();
+    handed_.clear();
   }
 
   // Receiving region: gives each to `take`.

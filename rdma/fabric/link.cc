@@ -182,6 +182,7 @@ void Link::take_pause(const PauseFrame& frame) {
 void Link::forget_pauses() {
   sides_.far_scheduler.cancel(rest_->pause_frame);
   rest_->pause_frames.clear();
+  if (sides_.crossings) sides_.crossings->drop_pauses(*this);
   rest_->last_pause = 0;
   paused_ = 0;
   for (PauseState& state : rest_->pause_states) state.set(false, sides_.scheduler.now());
@@ -231,11 +232,14 @@ void Link::turned() {
   }
   for (const auto& listener : rest_->state_listeners) listener();
   if (up()) return;
+  const TimeNs now = sides_.scheduler.now();
   sides_.far_scheduler.cancel(deliver_);
   while (!in_flight_.empty()) {
-    lose(in_flight_.pop(), sides_.scheduler.now());
+    lose(in_flight_.pop(), now);
     in_flight_.advance();
   }
+  if (!sides_.crossings) return;
+  sides_.crossings->take_of(*this, [&](PacketPtr&& packet) { lose(std::move(packet), now); });
 }
 
 std::vector<KnobValue> Link::values_of(const LinkParameters& parameters) {

@@ -103,6 +103,7 @@ void Fabric::capture_by(CaptureSink* sink) {
 }
 
 void Fabric::reset() {
+  for (auto& exchange : exchanges_) exchange->reset();
   for (auto& link : links_) link->reset();
   for (auto& one : switches_) {
     one->note_queues(part_of(one->name()).scheduler().now());

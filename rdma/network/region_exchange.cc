@@ -19,6 +19,10 @@ void RegionExchange::enter() {
   handed_.clear();
 }
 
+void RegionExchange::reset() {
+  for (const Way& one : ways_) one.crossings->clear();
+}
+
 void RegionExchange::hand_over() {
   for (const Way& one : ways_) {
     if (one.crossings->empty()) continue;

@@ -24,6 +24,8 @@ class RegionExchange final : public RegionWork {
   void enter() override;
   void leave() override { PacketPool::use_here(nullptr); }
   void hand_over() override;
+  // Alone: drops all that is on its way from here.
+  void reset();
 
  private:
   struct Way {

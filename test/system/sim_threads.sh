@@ -51,6 +51,11 @@ done
 grep -q '^262 of 262 flows done' "$dir/1.txt" || fail "the flows: $(cat "$dir/1.txt")"
 awk -F, 'NR > 2 {end = $5 + $8; if ($1 != load && end < last) bad = 1; last = end} END {exit bad}' "$dir/1/flows.csv" || fail "flows.csv is not in the order of ends"
 
+test_case "a recording, which stops the run to look at it, changes nothing"
+sim --threads 2 --out "$dir/seen" --view "$dir/loads.ini" >"$dir/seen.txt" 2>"$dir/seen.err" || fail "$(cat "$dir/seen.err")"
+expect "$(cat "$dir/1.txt")" "$(cat "$dir/seen.txt")" "the table"
+expect "$(files_of 1 | grep -v report.html)" "$(files_of seen | grep -v "report.html\|view.jsonl")" "the files"
+
 test_case "PFC pauses, losses and a cable that goes down are among them"
 awk -F, 'NR == 2 {for (i = 1; i <= NF; ++i) at[$i] = i} NR > 2 {pauses += $at["paused_ns"]; lost += $at["lost"]} END {exit !(pauses > 0 && lost > 0)}' "$dir/1/links.csv" || fail "links.csv: $(head -n 3 "$dir/1/links.csv")"
 

@@ -147,18 +147,21 @@ TEST_CASE("regions: events of no region run alone, before those of regions at th
   World world(2, 2);
   Note note;
   world.nodes[0]->throw_in({250, -1, 0});
-  world.nodes[1]->throw_in({300, -1, 0});
-  world.common.at(note.event, 300);
+  world.nodes[1]->throw_in({280, -1, 0});
+  world.common.at(note.event, 280);
   CHECK(world.regions.next() == 250);
-  CHECK(world.regions.step(1000));  // the window ends before the note
+  CHECK(world.regions.step(1000));  // ends before the note
   CHECK(world.nodes[0]->log.size() == 1);
-  CHECK(world.common.now() == 299);
+  CHECK(world.common.now() == 279);
+  CHECK_FALSE(world.regions.between_windows());
   CHECK(world.regions.step(1000));
-  CHECK(note.at == std::vector<TimeNs>{300});
-  CHECK(world.regions[1].scheduler().now() == 300);
+  CHECK(note.at == std::vector<TimeNs>{280});
+  CHECK(world.regions[1].scheduler().now() == 280);
   CHECK(world.nodes[1]->log.empty());
   CHECK(world.regions.step(1000));
   CHECK(world.nodes[1]->log.size() == 1);
+  CHECK(world.regions.between_windows());
+  CHECK(world.common.now() == 299);  // a multiple of the lookahead follows
   CHECK_FALSE(world.regions.step(1000));
 }
 
@@ -177,17 +180,31 @@ TEST_CASE("regions: nothing runs beyond the limit, and time passes up to it") {
   CHECK(world.nodes[1]->log == std::vector<Node::Line>{{150, -1, 0}});
 }
 
-TEST_CASE("regions: what is between regions is theirs once it is settled") {
+TEST_CASE("regions: a window that is stopped goes on, and ends where it would have") {
   World world(1, 2);
-  world.nodes[0]->out[1].push_back({500, 0, 0});
-  world.nodes[0]->throw_in({10, -1, 0});
+  world.nodes[0]->throw_in({10, -1, 1});
   world.run(20);
-  CHECK(world.regions.next() == 500);
-  CHECK_FALSE(world.regions[1].scheduler().next() == 500);
-  world.regions.settle();
-  CHECK(world.regions[1].scheduler().next() == 500);
-  world.run(1000);
-  CHECK(world.nodes[1]->log.size() == 1);
+  CHECK_FALSE(world.regions.between_windows());
+  CHECK(world.regions.next() == 99);
+  world.run(98);
+  CHECK(world.common.now() == 20);
+  world.run(99);
+  CHECK(world.common.now() == 99);
+  CHECK(world.regions.between_windows());
+}
+
+TEST_CASE("regions: stops in windows change nothing") {
+  auto logs = [](TimeNs every) {
+    World world(1);
+    for (auto& node : world.nodes) node->throw_in({10, -1, 200});
+    for (TimeNs limit = every;; limit += every) {
+      world.run(limit);
+      if (world.regions.next() == kNever) return world.logs();
+    }
+  };
+  auto without = logs(kSecond);
+  CHECK(logs(7) == without);
+  CHECK(logs(133) == without);
 }
 
 TEST_CASE("regions: a changed lookahead is asked for again") {
