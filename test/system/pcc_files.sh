@@ -103,6 +103,17 @@ await state_is f running
 echo 1 >"$debug/traffic/f/stop"
 expect "" "$(ls "$pcc/qps")" "queue pairs that have gone"
 
+test_case "runs that have ended leave no memory in mango-pccd"
+run_and_stop() {
+  expect ok "$(store start "$pcc/state")" "start"
+  expect ok "$(store stop "$pcc/state")" "stop"
+}
+reserved() { awk '$1 == "VmSize:" {print $2}' "/proc/$(card)/status"; }
+for run in 1 2 3; do run_and_stop; done
+before=$(reserved)
+for run in {1..20}; do run_and_stop; done
+[ $(($(reserved) - before)) -lt 640 ] || fail "KiB after 20 runs: $before, $(reserved)"
+
 test_case "refused plugins hide no others, and a crash ends nothing else"
 cd "$(cat "$pcc/plugin_dir")"
 compile adder "mango_pcc_window_update(mango_pcc_window_current() + 1);"

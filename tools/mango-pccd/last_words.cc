@@ -99,6 +99,30 @@ void tell_who_exits() {
   }
 }
 
+// Alternate signal stack of a thread, which each start of PCC makes anew.
+class SignalStack {
+ public:
+  SignalStack() {
+    if (memory_ == MAP_FAILED) return;
+    stack_t stack{};
+    stack.ss_sp = memory_;
+    stack.ss_size = kStackBytes;
+    ::sigaltstack(&stack, nullptr);
+  }
+  // A thread that ends from a handler on this stack keeps it.
+  ~SignalStack() {
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    if (::sigaltstack(&none, nullptr) == 0 && memory_ != MAP_FAILED) ::munmap(memory_, kStackBytes);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  void* const memory_ = ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+};
+
 // Several threads may die at once, each for its own reason: the first ends the process after its
 // message is sent.
 void on_deadly_signal(int number) {
@@ -110,15 +134,7 @@ void on_deadly_signal(int number) {
 }  // namespace
 
 void announce_own_death() {
-  // Never freed: needed until the thread ends.
-  void* memory = ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-  if (memory != MAP_FAILED) {
-    stack_t stack{};
-    stack.ss_sp = memory;
-    stack.ss_size = kStackBytes;
-    ::sigaltstack(&stack, nullptr);
-  }
+  static thread_local SignalStack stack;
   struct sigaction action {};
   action.sa_handler = on_deadly_signal;
   action.sa_flags = SA_ONSTACK;
