@@ -79,6 +79,14 @@ gcc -static -O1 -Wall -pthread -o "$dir/client" "$lib/netlink_client.c" || skip 
 expect "0 2 devices" "$(outcome_of inside "$dir/client")" "the program"
 expect "Operation not supported" "$(inside rdma dev set mb_0 name other 2>&1 | grep -o 'Operation not supported')" "a change"
 
+test_case "a program has a socket for each of many devices"
+printf '[topology]\nkind = star\nhosts = 60\n' >"$dir/many.ini"
+mounted -o "config=$dir/many.ini"
+for object in dev link; do
+  expect "0 60" "$(inside rdma $object >"$dir/said" && echo "$? $(wc -l <"$dir/said")")" "rdma $object"
+done
+mounted
+
 test_case "the server ends after the last program, and leaves other files alone"
 servers() {  # in the mount namespace of the command
   local pid

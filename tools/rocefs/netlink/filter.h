@@ -7,8 +7,9 @@
 
 namespace rocefs {
 
-// Descriptors of answered sockets: high numbers, so that calls on others cost nothing.
-inline constexpr int kLowestSocket = 1000, kHighestSocket = 1023;
+// Descriptors of answered sockets: high numbers, so that calls on others cost nothing, but below
+// the usual limit of open files. iproute2 keeps a socket open for each device.
+inline constexpr int kLowestSocket = 512, kHighestSocket = 1023;
 
 // socket(AF_NETLINK, …, NETLINK_RDMA) fails with EPROTONOSUPPORT, for 64-bit and 32-bit programs of
 // x86 and ARM. socketcall(2), used by 32-bit x86 programs older than Linux 4.3, passes: a filter
