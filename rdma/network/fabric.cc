@@ -222,7 +222,7 @@ void Fabric::cable(const LinkSpec& spec) {
     LinkSource* source;
     LinkSink* sink;
   };
-  auto end = [&](const std::string& name, Link& out, Link& in) -> End {
+  auto end = [&](const std::string& name, const std::string& far, Link& out, Link& in) -> End {
     if (Switch* hub = find_switch(name)) {
       Wire& away = wires_[out.id()];
       away.from_hub = wires_[in.id()].to_hub = hub->number();
@@ -235,11 +235,11 @@ void Fabric::cable(const LinkSpec& spec) {
       return {at, at};
     }
     Port* at = port(name);
-    at->attach(out, in);
+    at->attach(out, in, find_switch(far) != nullptr);
     return {at, at};
   };
-  End a = end(spec.a, forth, back);
-  End b = end(spec.b, back, forth);
+  End a = end(spec.a, spec.b, forth, back);
+  End b = end(spec.b, spec.a, back, forth);
   forth.connect(*a.source, *b.sink);
   back.connect(*b.source, *a.sink);
 }

@@ -52,14 +52,16 @@ std::string Port::name() const {
 
 void Port::reset() {
   waiting_since_ = kNever;
+  loops_until_ = 0;
   cnps_.clear();
   gsi_.clear();
   looped_.clear();
 }
 
-void Port::attach(Link& egress, Link& ingress) {
+void Port::attach(Link& egress, Link& ingress, bool to_switch) {
   egress_ = &egress;
   ingress_ = &ingress;
+  loops_own_ = !to_switch;
   on_link_state();
   for (Link* link : {egress_, ingress_}) link->add_state_listener([this] { on_link_state(); });
 }
@@ -88,6 +90,7 @@ void Port::combine_sides() {
 }
 
 Packet* Port::pull(TimeNs now) {
+  if (now < loops_until_) return nullptr;  // take_looped() kicks the link
   PacketPtr packet = next_packet(now);
   note_wait(packet != nullptr, now);
   if (!packet) return nullptr;
@@ -98,6 +101,10 @@ Packet* Port::pull(TimeNs now) {
   if (!egress_->up()) {
     counters_.port_xmit_discards.add();  // the link drops the packet
     return packet.release();
+  }
+  if (loops_own_ && gids_.has(destination_of(*packet).ip)) {
+    loop(std::move(packet), now);
+    return nullptr;
   }
   counters_.port_xmit_packets.add();
   if (is_multicast(*packet)) {
@@ -254,6 +261,11 @@ void Port::receive(Packet* arriving, TimeNs now) {
   bool whole = check(*packet, headers);
   if (!whole) return;
   if (ecn_of(*packet) == Ecn::kCongested) counters_.np_ecn_marked_roce_packets.add();
+  take(std::move(packet), headers, now);
+}
+
+// Gives a whole packet to whom it is for.
+void Port::take(PacketPtr&& packet, const wire::Transport& headers, TimeNs now) {
   if (headers.opcode() == wire::Opcode::kCnp) return take_cnp(*packet, headers, now);
   if (is_multicast(*packet)) return deliver_to_group(*packet, now);
   if (headers.dest_qpn() == kGsiQpn) return gsi_.receive(*packet, headers);
@@ -310,12 +322,23 @@ void Port::deliver_to_group(const Packet& packet, TimeNs now) {
   }
 }
 
+// Loops a packet to one of the port's own addresses, in the time that the link would need for it:
+// the port sends nothing else meanwhile, so that no flow takes more than the link's rate.
+void Port::loop(PacketPtr&& packet, TimeNs now) {
+  host_.fabric().capture(*this, *packet, now);
+  loops_until_ = now + 1 + static_cast<TimeNs>(egress_->serialization_ns(packet->wire_length()));
+  looped_.push(std::move(packet));
+  host_.scheduler().at(loop_, loops_until_);
+}
+
 // Delivers looped packets, which were not on the wire and are not counted as received.
 void Port::take_looped(TimeNs now) {
   while (PacketPtr packet = looped_.pop()) {
-    bool whole = host_.present() && check(*packet, packet->transport());
-    if (whole) deliver_to_group(*packet, now);
+    wire::Transport headers = packet->transport();
+    bool whole = host_.present() && check(*packet, headers);
+    if (whole) take(std::move(packet), headers, now);
   }
+  if (ready()) kick();
 }
 
 void Port::receive_bytes(std::span<const uint8_t> bytes, TimeNs now) {

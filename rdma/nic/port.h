@@ -34,7 +34,8 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   Port& operator=(const Port&) = delete;
 
   // Attaches the two directions of the cable: the port is source of `egress` and sink of `ingress`.
-  void attach(Link& egress, Link& ingress);
+  // Packets to the port's own addresses come back from a switch. Without one they are looped.
+  void attach(Link& egress, Link& ingress, bool to_switch);
   std::string name() const override;
   // Octets of payload: at most the spec's, and at most what the machine's network and the host's
   // interface carry for the port.
@@ -143,6 +144,8 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   void take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now);
   void deliver(Qp& qp, PacketPtr&& packet, TimeNs now);
   void deliver_to_group(const Packet& packet, TimeNs now);
+  void take(PacketPtr&& packet, const wire::Transport& headers, TimeNs now);
+  void loop(PacketPtr&& packet, TimeNs now);
   void take_looped(TimeNs now);
 
   uint16_t lid_ = 0;
@@ -159,10 +162,12 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   QpFifos<&Qp::Links::next_acknowledge> acknowledges_;
   alignas(64) NetInterface* interface_ = nullptr;
   TimeNs waiting_since_ = kNever;  // all that could be transmitted is paused
+  TimeNs loops_until_ = 0;         // nothing is transmitted before
+  bool loops_own_ = false;         // the cable leads to no switch
   bool frames_next_ = false;       // a turn of data has ended since the last frame
   PriorityTurn frame_turn_;
   InterfaceCounters interface_counters_;
-  PacketFifo looped_;  // own multicast packets for members on this device
+  PacketFifo looped_;  // own packets for this device
   Event loop_;
 };
 

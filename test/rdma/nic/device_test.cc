@@ -133,6 +133,40 @@ TEST_CASE("port: packets for a link that is down are discarded, not transmitted"
   CHECK(world.link("mb_0-sw_0").losses().lost.get() == 6);
 }
 
+TEST_CASE("port: packets to its own address are looped where the cable leads to no switch") {
+  Topology pair = default_topology();
+  pair.switches.clear();
+  pair.links = {{"mb_0", "mb_1"}};
+  World world(1, pair);
+  for (FlowOp op : {FlowOp::kWrite, FlowOp::kRead, FlowOp::kAtomic, FlowOp::kUd}) {
+    FlowSpec spec = flow_of("mb_0", "mb_0");
+    spec.op = op;
+    INFO(flow_op_info(op).name);
+    spec.size = op == FlowOp::kUd ? 1024 : op == FlowOp::kAtomic ? 8 : 10'000;
+    TimeNs begin = world.scheduler.now();
+    Run run(world, spec);
+    REQUIRE(run.flow.start());
+    REQUIRE(world.run_idle());
+    CHECK(run.state == "done");
+    CHECK(run.stats->retransmitted.get() == 0);
+    // Not faster than the cable, of 10 Gbit/s.
+    CHECK(world.scheduler.now() - begin >= static_cast<TimeNs>(10 * spec.size * 8 / 10));
+  }
+  CHECK(world.counters("mb_0").port_xmit_packets.get() == 0);
+  CHECK(world.counters("mb_0").port_rcv_packets.get() == 0);
+  CHECK(world.counters("mb_0").port_xmit_wait.get() == 0);
+  CHECK(world.link("mb_0-mb_1").counters().packets.get() == 0);
+  // Beside a flow that crosses the cable.
+  Run own(world, flow_of("mb_0", "mb_0", 100)), other(world, flow_of("mb_0", "mb_1", 100));
+  REQUIRE(own.flow.start());
+  REQUIRE(other.flow.start());
+  REQUIRE(world.run_idle());
+  CHECK(own.state == "done");
+  CHECK(other.state == "done");
+  CHECK(world.counters("mb_1").rx_unknown_qp.get() == 0);
+  CHECK(world.counters("mb_1").rx_write_requests.get() == 100);
+}
+
 TEST_CASE("device: flows of a device that leaves fail with the reason, and others continue") {
   World world(1, two_planes());
   FlowSpec endless = flow_of("mlx5_0", "mlx5_1", 1'000'000);
