@@ -59,6 +59,7 @@ class SmallRoot {
     write(at + "/node_type", "1: CA\n");
     write(at + "/fw_ver", "1.0\n");
     write(at + "/device/infiniband_verbs/uverbs" + index + "/dev", "231:19" + index + "\n");
+    write("class/infiniband_verbs/uverbs" + index + "/ibdev", name + "\n");
     for (unsigned port = 1; port <= ports; ++port) {
       std::string below = at + "/ports/" + std::to_string(port);
       write(below + "/state", "4: ACTIVE\n");

@@ -5,7 +5,9 @@
 #include <linux/netlink.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_netlink.h>
+#include <sys/inotify.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -40,6 +42,7 @@ class Sys {
     put(device + "/ports/1/hw_counters/lifespan", "10");
     put(device + "/device/infiniband_verbs/uverbs5/dev", "231:193");
     put(device + "/device/infiniband_verbs/uverbs5/abi_version", "1");
+    put("class/infiniband_verbs/uverbs5/ibdev", "mb_3");
     put("class/net/enp3s0/ifindex", "7");
     put("class/misc/rdma_cm/dev", "10:58");
     put("class/misc/rdma_cm/abi_version", "4");
@@ -190,6 +193,35 @@ TEST_CASE("RDMA netlink: a port, its counters and its character device") {
   REQUIRE(cm.size() == 1);
   CHECK(attribute_number(attributes_of(cm[0]), RDMA_NLDEV_ATTR_CHARDEV_ABI) == 4);
   CHECK(error_of(character_device("issm")[0]) == EOPNOTSUPP);
+}
+
+TEST_CASE("RDMA netlink: a request for one device reads the files of no other") {
+  NEEDS_OPENAT2();
+  Asked asked;
+  asked.sys.put("class/infiniband/mb_4/device/infiniband_verbs/uverbs6/dev", "231:194");
+  Fd watch(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  for (const char* path : {"class/infiniband", "class/infiniband/mb_4/device/infiniband_verbs"}) {
+    std::string at = asked.sys.root() / "sys" / path;
+    REQUIRE(::inotify_add_watch(watch.get(), at.c_str(), IN_OPEN) >= 0);
+  }
+  auto was_read = [&] {
+    char events[4096];
+    return ::read(watch.get(), events, sizeof events) > 0;
+  };
+  CHECK(asked.of(ask(RDMA_NLDEV_CMD_GET, 0, {kDevice})).size() == 1);
+  CHECK(asked.of(ask(RDMA_NLDEV_CMD_PORT_GET, NLM_F_DUMP, {kDevice})).size() == 2);
+  CHECK(asked.of(ask(RDMA_NLDEV_CMD_STAT_GET, 0, {kDevice, kPort})).size() == 1);
+  CHECK(asked.of(ask(RDMA_NLDEV_CMD_RES_GET, 0, {kDevice})).size() == 1);
+  CHECK_FALSE(was_read());
+  // Names that are wrong, or no names.
+  for (const char* name : {"mb_4", "mb_5", "../infiniband/mb_3", "..", ""}) {
+    INFO(name);
+    asked.sys.put("class/infiniband_verbs/uverbs5/ibdev", name);
+    auto answers = asked.of(ask(RDMA_NLDEV_CMD_GET, 0, {kDevice}));
+    REQUIRE(answers.size() == 1);
+    CHECK(attribute_text(attributes_of(answers[0]), RDMA_NLDEV_ATTR_DEV_NAME) == "mb_3");
+  }
+  CHECK(was_read());
 }
 
 TEST_CASE("RDMA netlink: resources in messages that fit a reader's buffer") {

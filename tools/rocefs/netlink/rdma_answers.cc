@@ -236,11 +236,9 @@ int one_resource(const Request& request, const Device& device, const ResourceKin
 
 // ---- Commands. Each returns 0 or an errno ----
 
-std::optional<Device> device_of(const Request& request, const std::vector<Device>& devices) {
+std::optional<Device> device_of(const Request& request) {
   std::optional<uint64_t> wanted = request.number(RDMA_NLDEV_ATTR_DEV_INDEX);
-  auto it = std::find_if(devices.begin(), devices.end(),
-                         [&](const Device& device) { return wanted && device.index == *wanted; });
-  return it == devices.end() ? std::nullopt : std::optional(*it);
+  return wanted ? request.view.device(*wanted) : std::nullopt;
 }
 
 std::optional<uint32_t> port_of(const Request& request, const Device& device) {
@@ -250,22 +248,21 @@ std::optional<uint32_t> port_of(const Request& request, const Device& device) {
 }
 
 int get_device(const Request& request, Messages& out) {
-  std::vector<Device> devices = request.view.devices();
   if (request.dumps) {
-    for (const Device& device : devices) {
+    for (const Device& device : request.view.devices()) {
       if (out.full()) break;
       out.push_back(device_message(request, device));
     }
     return 0;
   }
-  std::optional<Device> device = device_of(request, devices);
+  std::optional<Device> device = device_of(request);
   if (!device) return EINVAL;
   out.push_back(device_message(request, *device));
   return 0;
 }
 
 int get_port(const Request& request, Messages& out) {
-  std::optional<Device> device = device_of(request, request.view.devices());
+  std::optional<Device> device = device_of(request);
   if (!device) return EINVAL;
   if (request.dumps) {
     for (uint32_t port = 1; port <= device->ports && !out.full(); ++port) {
@@ -290,18 +287,17 @@ int get_system(const Request& request, Messages& out) {
 // Counters of a port. Counters of single queue pairs (RES_QP in STAT_RES) there are none: their
 // mode is none.
 int get_statistics(const Request& request, Messages& out) {
-  std::vector<Device> devices = request.view.devices();
   bool of_queue_pairs = request.number(RDMA_NLDEV_ATTR_STAT_RES).has_value();
   if (request.dumps) {
     if (of_queue_pairs) return 0;
-    for (const Device& device : devices) {
+    for (const Device& device : request.view.devices()) {
       for (uint32_t port = 1; port <= device.ports && !out.full(); ++port) {
         out.push_back(values_message(request, device, port));
       }
     }
     return 0;
   }
-  std::optional<Device> device = device_of(request, devices);
+  std::optional<Device> device = device_of(request);
   std::optional<uint32_t> port = device ? port_of(request, *device) : std::nullopt;
   if (!port) return EINVAL;
   if (!of_queue_pairs) {
@@ -318,7 +314,7 @@ int get_statistics(const Request& request, Messages& out) {
 
 // Counters of a port that can be turned off have STAT_HWCOUNTER_DYNAMIC: none has it.
 int get_counter_states(const Request& request, Messages& out) {
-  std::optional<Device> device = device_of(request, request.view.devices());
+  std::optional<Device> device = device_of(request);
   std::optional<uint32_t> port = device ? port_of(request, *device) : std::nullopt;
   if (!port) return EINVAL;
   auto put = [](NetlinkMessage& message, const std::string&, uint32_t index) {
@@ -329,12 +325,11 @@ int get_counter_states(const Request& request, Messages& out) {
 }
 
 int get_summary(const Request& request, Messages& out) {
-  std::vector<Device> devices = request.view.devices();
   if (request.dumps) {
-    put_summaries(request, devices, out);
+    put_summaries(request, request.view.devices(), out);
     return 0;
   }
-  std::optional<Device> device = device_of(request, devices);
+  std::optional<Device> device = device_of(request);
   if (!device) return EINVAL;
   put_summaries(request, {*device}, out);
   return 0;
@@ -344,7 +339,7 @@ int get_resources(const Request& request, Messages& out) {
   auto kind =
       std::find_if(resource_kinds().begin(), resource_kinds().end(),
                    [&](const ResourceKind& one) { return one.command == request.command(); });
-  std::optional<Device> device = device_of(request, request.view.devices());
+  std::optional<Device> device = device_of(request);
   if (!device) return EINVAL;
   if (!request.dumps) return one_resource(request, *device, *kind, out);
   dump_resources(request, *device, *kind, out);
@@ -361,7 +356,7 @@ int get_character_device(const Request& request, Messages& out) {
     directory = "class/misc/rdma_cm";
     abi = directory + "/abi_version";
   } else if (type == "uverbs" || type == "umad") {
-    std::optional<Device> device = device_of(request, view.devices());
+    std::optional<Device> device = device_of(request);
     if (!device) return EINVAL;
     bool verbs = type == "uverbs";
     std::optional<uint32_t> port = verbs ? std::optional(1u) : port_of(request, *device);

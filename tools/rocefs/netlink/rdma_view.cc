@@ -57,15 +57,32 @@ const std::string& RdmaView::Resource::text(std::string_view key) const {
 std::vector<RdmaView::Device> RdmaView::devices() const {
   std::vector<Device> devices;
   for (const std::string& name : names(kClass)) {
-    std::string at = std::string(kClass) + "/" + name;
-    std::vector<std::string> nodes = names(at + "/device/infiniband_verbs");
-    if (nodes.empty()) continue;  // unbound, or just about to leave
-    auto ports = static_cast<uint32_t>(names(at + "/ports").size());
-    devices.push_back({name, number_of(nodes.front()), ports});
+    if (std::optional<Device> device = named(name)) devices.push_back(*device);
   }
   std::sort(devices.begin(), devices.end(),
             [](const Device& a, const Device& b) { return a.index < b.index; });
   return devices;
+}
+
+// A /sys that somebody has made may lack the first file, or have a wrong one: then all are listed.
+std::optional<RdmaView::Device> RdmaView::device(uint64_t index) const {
+  std::string name = text("class/infiniband_verbs/uverbs" + std::to_string(index) + "/ibdev");
+  bool is_name = !name.empty() && name.front() != '.' && name.find('/') == name.npos;
+  std::optional<Device> said = is_name ? named(name) : std::nullopt;
+  if (said && said->index == index) return said;
+  for (const Device& device : devices()) {
+    if (device.index == index) return device;
+  }
+  return std::nullopt;
+}
+
+// Null if it is unbound, or just about to leave.
+std::optional<RdmaView::Device> RdmaView::named(const std::string& name) const {
+  std::string at = std::string(kClass) + "/" + name;
+  std::vector<std::string> nodes = names(at + "/device/infiniband_verbs");
+  if (nodes.empty()) return std::nullopt;
+  auto ports = static_cast<uint32_t>(names(at + "/ports").size());
+  return Device{name, number_of(nodes.front()), ports};
 }
 
 // Does not wait for a FIFO or a device that somebody has put there.

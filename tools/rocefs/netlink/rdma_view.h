@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,8 @@ class RdmaView {
 
   // By index.
   std::vector<Device> devices() const;
+  // The device with that index. Programs ask for each device several times: reads no other's files.
+  std::optional<Device> device(uint64_t index) const;
   // Without its newline; empty if there is no such file. `path`: below /sys. The asker may have
   // made the file: no more is read than an attribute of sysfs has, 4 KiB.
   std::string text(const std::string& path) const;
@@ -46,6 +49,7 @@ class RdmaView {
   void resources(const Wants& wants, const Take& take) const;
 
  private:
+  std::optional<Device> named(const std::string& name) const;
   Fd open_regular(const std::string& path) const;
   Fd open_file(const std::string& path, int flags) const;
 
