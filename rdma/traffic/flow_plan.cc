@@ -42,7 +42,8 @@ Result<FlowPlan> FlowPlan::of(const FlowSpec& spec, std::optional<uint64_t> file
     plan.depth = depth_of(spec, ends);
     return plan;
   }
-  uint64_t each = (std::max<uint64_t>(1, spec.size) + kGrhLen) * spec.qps;
+  uint64_t header = spec.op == FlowOp::kUd ? kGrhLen : 0;
+  uint64_t each = (std::max<uint64_t>(1, spec.size) + header) * spec.qps;
   if (each > kMaxFlowMemory) {
     return errorf(EINVAL, "qps={} of size={} need more than {} bytes of memory", spec.qps,
                   spec.size, kMaxFlowMemory);

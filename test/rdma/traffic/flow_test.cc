@@ -74,7 +74,7 @@ TEST_CASE("flow: messages of a packet fill the window") {
   CHECK(depth("size=1024 count=500 window=1024") == 500);
   CHECK(depth("size=8 count=100000000 window=4194304") == 16384);
   CHECK(depth("size=8 count=100000000 window=4194304 qps=16384") == 64);
-  CHECK(depth("size=1M count=20000 window=4194304") < 256);
+  CHECK(depth("size=1M count=20000 window=4194304") == 256);  // a quarter of a flow's memory
   CHECK(depth("size=1024 count=20000 window=1024", FlowEnds::kTwoMounts) == 64);
 }
 
@@ -152,6 +152,23 @@ TEST_CASE("flow: it has as many queue pairs as a device, and no more") {
   Result<FlowSpec> spec = parse_flow("f write mb_0 mb_1 qps=16385");
   REQUIRE_FALSE(spec);
   CHECK(spec.error().reason == "qps=16385 is outside 1 to 16384");
+}
+
+TEST_CASE("flow: a message has up to 1 GiB, and room for the header that a datagram comes with") {
+  auto plan_of = [](const char* line) {
+    return FlowPlan::of(*parse_flow(line), std::nullopt, FlowEnds::kOneMount);
+  };
+  Result<FlowPlan> plan = plan_of("f write mb_0 mb_1 size=1G");
+  REQUIRE(plan);
+  CHECK(plan->bytes() == 1 << 30);
+  CHECK(plan->receive_bytes() == 1 << 30);
+  CHECK(plan_of("f uc mb_0 mb_1 size=1G"));
+  for (const char* line : {"f write mb_0 mb_1 size=1G qps=2", "f ud mb_0 mb_1 size=1G"}) {
+    INFO(line);
+    Result<FlowPlan> refused = plan_of(line);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == EINVAL);
+  }
 }
 
 TEST_CASE("flow: one to another mount has fewer queue pairs") {
