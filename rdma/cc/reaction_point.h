@@ -29,8 +29,6 @@ class ReactionPoint {
   void sent(const RpParameters& parameters, double line_bps, uint64_t octets);
 
  private:
-  static constexpr TimeNs kLongAgo = -(TimeNs{1} << 62);
-
   void take_periods(const RpParameters& parameters, TimeNs now);
   void decay_alpha(const RpParameters& parameters, TimeNs now);
   void cut(const RpParameters& parameters, TimeNs now);
@@ -45,7 +43,7 @@ class ReactionPoint {
   // T, B and K, by which the events so far were computed; 0: none yet.
   TimeNs timer_period_ = 0, alpha_period_ = 0;
   uint64_t byte_period_ = 0;
-  TimeNs cut_at_ = kLongAgo;
+  TimeNs cut_at_ = 0;        // while limited
   uint32_t time_stage_ = 0;  // increases since the last cut
   uint32_t byte_stage_ = 0;
   bool limited_ = false;

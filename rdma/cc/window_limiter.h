@@ -30,7 +30,7 @@ class WindowLimiter {
   uint32_t window_ = kFull;
   uint32_t target_ = kFull;
   uint32_t steps_ = 0;
-  TimeNs cut_at_ = -(TimeNs{1} << 62);
+  TimeNs cut_at_ = -kCutGap;  // the first CNP comes late enough
   TimeNs quiet_since_ = 0;
 };
 

@@ -13,7 +13,9 @@ class NotificationPoint {
  public:
   // CNPs of a queue pair are never closer than `gap` on the wire: a CNP that is under way holds the
   // next one back, and the gap counts from its transmission.
-  bool may_notify(TimeNs gap, TimeNs now) const { return !under_way_ && now - sent_at_ >= gap; }
+  bool may_notify(TimeNs gap, TimeNs now) const {
+    return !under_way_ && (sent_at_ == kNever || now - sent_at_ >= gap);
+  }
   void begin() { under_way_ = true; }
   void sent(TimeNs now) {
     under_way_ = false;
@@ -22,7 +24,7 @@ class NotificationPoint {
   void reset() { *this = {}; }
 
  private:
-  TimeNs sent_at_ = -(TimeNs{1} << 62);
+  TimeNs sent_at_ = kNever;
   bool under_way_ = false;
 };
 

@@ -59,6 +59,14 @@ TEST_CASE("CFR: a CNP halves the window, at most once in 50 us and never below a
   CHECK(limiter.window() == 1024);
 }
 
+TEST_CASE("CFR: the first CNP halves the window at any time of a virtual clock") {
+  for (TimeNs now : {TimeNs{0}, (TimeNs{1} << 62) + 1, kNever - WindowLimiter::kCutGap}) {
+    WindowLimiter limiter;
+    limiter.receive_cnp(1024, now);
+    CHECK(limiter.window() == kFull / 2);
+  }
+}
+
 TEST_CASE("CFR: without CNPs each 55 us halves the distance five times, then adds a packet") {
   WindowLimiter limiter;
   limiter.receive_cnp(1024, 0);

@@ -22,6 +22,19 @@ void hold_rate(Port& port, uint64_t mbps) {
 
 }  // namespace
 
+TEST_CASE("NP: the first CNP may go at any time of a virtual clock, the next one after the gap") {
+  constexpr TimeNs kGap = 4 * kMicrosecond;
+  for (TimeNs now : {TimeNs{0}, (TimeNs{1} << 62) + 1, kNever - kGap}) {
+    NotificationPoint np;
+    CHECK(np.may_notify(kGap, now));
+    np.begin();
+    CHECK(!np.may_notify(kGap, now));
+    np.sent(now);
+    CHECK(!np.may_notify(kGap, now + kGap - 1));
+    CHECK(np.may_notify(kGap, now + kGap));
+  }
+}
+
 TEST_CASE("RP: the rate that is set is the rate on the wire") {
   struct Case {
     FlowOp op;
