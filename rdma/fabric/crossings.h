@@ -46,7 +46,7 @@ class Crossings {
   // Alone, as what follows but take(): whether nothing was added since the last hand_over().
   bool empty() const { return added_.empty(); }
 
-  // What was added can be taken; returns when the first of it is due.
+  // Lets all that was added be taken; returns when the first of it is due.
   TimeNs hand_over() {
     std::move(added_.begin(), added_.end(), std::back_inserter(handed_));
     added_.clear();
