@@ -160,7 +160,7 @@ void HostServer::build(const ProgramPtr& program, const rocefs_host_request& req
     case ROCEFS_HOST_NAMESPACE:
       return answer(program, hosts_.set_namespace(*host, request.number, std::move(attached)));
     case ROCEFS_HOST_STARTED: {
-      Result<void> started = hosts_.start(*host, host == program->attaches);
+      Result<void> started = hosts_.start(*host, host == program->attaches, program->who.uid);
       if (started) std::erase(began, host);
       answer(program, started);
       return serve_waiting();
@@ -196,6 +196,7 @@ void HostServer::answer(const ProgramPtr& program, const Result<void>& result,
 void HostServer::answer_running(const ProgramPtr& program, const Host& host) {
   rocefs_host_answer answer{};
   answer.state = ROCEFS_HOST_RUNNING;
+  if (host.maker != program->who.uid) answer.present |= ROCEFS_HOST_OF_ANOTHER;
   std::vector<int> descriptors;
   for (size_t i = 0; i < host.namespaces.size(); ++i) {
     if (!host.namespaces[i]) continue;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
 #include "core/tree/function_file.h"
 #include "rdma/host/interface_text.h"
@@ -225,7 +226,7 @@ Result<void> Hosts::check_network(const Host& host, const std::string& network) 
   return {};
 }
 
-Result<void> Hosts::start(Host& host, bool attached) {
+Result<void> Hosts::start(Host& host, bool attached, uid_t maker) {
   const HostParts& given = parts_of(host);
   auto all = [](const auto& parts) {
     return std::all_of(parts.begin(), parts.end(), [](const auto& part) { return bool(part); });
@@ -249,6 +250,7 @@ Result<void> Hosts::start(Host& host, bool attached) {
   auto& [in_host, in_parking] = parts->parking_sockets;
   host.parking = std::make_shared<InterfaceParking>(std::move(in_host), std::move(in_parking));
   host.attached = attached;
+  host.maker = maker;
   host.running = true;
   host.network = std::move(network);
   for (const Device* device : host.devices) {
@@ -271,6 +273,11 @@ std::string route_name(const Host& host) {
 }
 std::string parking_name(const Host& host, size_t number) {
   return fmt::format("{}/parking{}", host.name, number);
+}
+// A descriptor by a name with this beginning tells the next process who made the host: a user's
+// number ends the name.
+std::string maker_name(const Host& host) {
+  return host.name + "/maker";
 }
 // A descriptor by this name tells the next process that the host is attached.
 std::string attached_name(const Host& host) {
@@ -295,7 +302,9 @@ void Hosts::keep_all(const Host& host, bool wanted) const {
     keep(parking_name(host, 0), host.parking->host_socket());
     keep(parking_name(host, 1), host.parking->parking_socket());
   }
-  if (host.attached) keep(attached_name(host), host.namespaces[ROCEFS_HOST_NET].get());
+  int network = host.namespaces[ROCEFS_HOST_NET].get();
+  if (host.running) keep(fmt::format("{}{}", maker_name(host), host.maker), network);
+  if (host.attached) keep(attached_name(host), network);
 }
 
 void Hosts::keep(Keep keep, std::map<std::string, Fd> kept, const Closer& closer) {
@@ -325,7 +334,10 @@ bool Hosts::restore(Host& host, std::map<std::string, Fd>& kept, const Closer& c
     parts.parking_sockets[i] = take(parking_name(host, i));
   }
   bool attached = kept.count(attached_name(host)) != 0;
-  return watch(host, take(route_name(host))) && start(host, attached);
+  auto maker = kept.lower_bound(maker_name(host));
+  if (maker == kept.end() || !maker->first.starts_with(maker_name(host))) return false;
+  auto user = std::strtoul(maker->first.c_str() + maker_name(host).size(), nullptr, 10);
+  return watch(host, take(route_name(host))) && start(host, attached, static_cast<uid_t>(user));
 }
 
 namespace {

@@ -54,6 +54,7 @@ struct Host {
   std::unique_ptr<RouteWatch> watch;
   std::shared_ptr<InterfaceParking> parking;  // while it runs
   bool running = false;
+  uid_t maker = 0;                   // user whose namespaces these are
   bool attached = false;             // in a network namespace that was there before
   std::unique_ptr<HostParts> given;  // for its next start
 };
@@ -90,8 +91,8 @@ class Hosts final : public DeviceExtension {
   Result<void> park(Host& host, size_t number, StrangerFd route);
   Result<void> set_namespace(Host& host, size_t number, StrangerFd fd);
   // EINVAL if a part is missing, EBUSY if another host is in that network namespace. A host that
-  // runs goes on until the new parts are complete, and ends then.
-  Result<void> start(Host& host, bool attached);
+  // runs goes on until the new parts are complete, and ends then. `maker`: who handed them over.
+  Result<void> start(Host& host, bool attached, uid_t maker);
   // Takes back what a maker has handed over for a host that it has not started.
   static void forget(Host& host) { host.given.reset(); }
   // EBUSY if another host is in that network namespace, EINVAL if it is none.

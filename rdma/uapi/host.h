@@ -27,6 +27,7 @@ enum {
   ROCEFS_OP_HOST_OPEN = 128,
   ROCEFS_HOST_NAME = 64, /* octets of a name, with its end */
   ROCEFS_HOST_AS_IT_IS = 1,
+  ROCEFS_HOST_OF_ANOTHER = 1 << 16, /* in `present`: made by another user than who enters */
 };
 
 enum rocefs_host_op {

@@ -121,10 +121,10 @@ struct Attachment {
 // The network namespace that the host is attached to; no descriptor: it is not attached.
 Result<Fd> old_network(Attachment& attachment) {
   if (!attachment.host->attached) return Fd();
-  Result<std::optional<HostNamespaces>> entered =
+  Result<std::optional<RunningHost>> entered =
       attachment.session.enter(attachment.host->name, ROCEFS_HOST_AS_IT_IS);
   if (!entered) return entered.error();
-  return *entered ? std::move((**entered)[ROCEFS_HOST_NET]) : Fd();
+  return *entered ? std::move((*entered)->namespaces[ROCEFS_HOST_NET]) : Fd();
 }
 
 bool is_same(const Fd& one, const Fd& other) {

@@ -62,11 +62,11 @@ std::vector<std::string> command_of(char** words) {
   return {shell, "-c", joined};
 }
 
-Result<HostNamespaces> reach(const std::string& mount_point, const std::string& name) {
+Result<RunningHost> reach(const std::string& mount_point, const std::string& name) {
   Result<HostSession> session = HostSession::open(mount_point);
   if (!session) return session.error();
   for (bool made = false;; made = true) {
-    Result<std::optional<HostNamespaces>> entered = session->enter(name);
+    Result<std::optional<RunningHost>> entered = session->enter(name);
     if (!entered) return entered.error();
     if (*entered) return std::move(**entered);
     if (made) return errorf(EAGAIN, "{} has ended again", name);
@@ -78,9 +78,9 @@ Result<void> prepare(const std::string& wanted, const std::string& name) {
   Result<std::string> mount_point = chosen_mount(wanted);
   if (!mount_point) return mount_point.error();
   if (Result<void> checked = check_host(*mount_point, name); !checked) return checked;
-  Result<HostNamespaces> namespaces = reach(*mount_point, name);
-  if (!namespaces) return namespaces.error();
-  Result<void> done = join_host(*namespaces);
+  Result<RunningHost> running = reach(*mount_point, name);
+  if (!running) return running.error();
+  Result<void> done = join_host(*running);
   if (done) done = answer_rdma_netlink();
   export_mount(*mount_point);
   return done;

@@ -1,6 +1,7 @@
 #include "tools/rocefs/host/host_session.h"
 
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -102,19 +103,26 @@ Result<rocefs_host_answer> HostSession::exchange(rocefs_host_op op, const std::s
   return Error{answer.error, answer.reason};
 }
 
-Result<std::optional<HostNamespaces>> HostSession::enter(const std::string& host, uint32_t how) {
+// Whether the engine is trusted by ROCEFS_TRUST_UID alone: not with rights that its user lacks.
+bool HostSession::may_lie() const {
+  uid_t user = engine_.uid;
+  return user != 0 && user != ::geteuid() && rocefs_is_mapped(user);
+}
+
+Result<std::optional<RunningHost>> HostSession::enter(const std::string& host, uint32_t how) {
   HostNamespaces received;
   Result<rocefs_host_answer> answer = exchange(ROCEFS_HOST_ENTER, host, how, -1, received);
   if (!answer) return answer.error();
-  if (answer->state != ROCEFS_HOST_RUNNING) return std::optional<HostNamespaces>();
-  std::optional<HostNamespaces> namespaces(std::in_place);
+  if (answer->state != ROCEFS_HOST_RUNNING) return std::optional<RunningHost>();
+  std::optional<RunningHost> running(std::in_place);
+  running->of_another = may_lie() || (answer->present & ROCEFS_HOST_OF_ANOTHER) != 0;
   size_t next = 0;
-  for (size_t i = 0; i < namespaces->size(); ++i) {
+  for (size_t i = 0; i < running->namespaces.size(); ++i) {
     if (!(answer->present >> i & 1)) continue;
     if (!received[next]) return Error{EMFILE, "a namespace got lost: too many open files"};
-    (*namespaces)[i] = std::move(received[next++]);
+    running->namespaces[i] = std::move(received[next++]);
   }
-  return namespaces;
+  return running;
 }
 
 Result<void> HostSession::give(rocefs_host_op op, const std::string& host, uint32_t number,

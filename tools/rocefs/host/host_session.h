@@ -15,8 +15,13 @@
 
 namespace rocefs {
 
-// Descriptors by enum rocefs_host_namespace; empty ones are not to be joined.
+// Descriptors by enum rocefs_host_namespace.
 using HostNamespaces = std::array<Fd, ROCEFS_HOST_NAMESPACES>;
+
+struct RunningHost {
+  HostNamespaces namespaces;
+  bool of_another = false;  // made by another user, or there is only such a user's word for it
+};
 
 class HostSession {
  public:
@@ -26,15 +31,16 @@ class HostSession {
 
   // User and group of the engine.
   const ucred& engine() const { return engine_; }
-  // The host's namespaces once it runs; nullopt: the caller is to make the hosts. Waits while
-  // another program makes them. ENOENT if there is no such host.
+  // The host once it runs; nullopt: the caller is to make the hosts. Waits while another program
+  // makes them. ENOENT if there is no such host.
   // `how`: 0, or ROCEFS_HOST_AS_IT_IS.
-  Result<std::optional<HostNamespaces>> enter(const std::string& host, uint32_t how = 0);
+  Result<std::optional<RunningHost>> enter(const std::string& host, uint32_t how = 0);
   // An operation of the maker.
   Result<void> give(rocefs_host_op op, const std::string& host, uint32_t number, int descriptor);
 
  private:
   HostSession() = default;
+  bool may_lie() const;
   Result<rocefs_host_answer> exchange(rocefs_host_op op, const std::string& host, uint32_t number,
                                       int descriptor, HostNamespaces& received);
 

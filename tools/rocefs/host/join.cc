@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/nsfs.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,10 +28,38 @@ Error failure(const char* what) {
   return errorf(errno, "{}: {}", what, std::strerror(errno));
 }
 
+bool is_same(int space, int other) {
+  struct stat one, two;
+  return ::fstat(space, &one) == 0 && ::fstat(other, &two) == 0 && one.st_ino == two.st_ino &&
+         one.st_dev == two.st_dev;
+}
+
 bool is_own(const char* path, int space) {
-  struct stat own, other;
-  return ::stat(path, &own) == 0 && ::fstat(space, &other) == 0 && own.st_ino == other.st_ino &&
-         own.st_dev == other.st_dev;
+  Fd own(::open(path, O_RDONLY | O_CLOEXEC));
+  return own && is_same(own.get(), space);
+}
+
+// Whether the namespace belongs to this user namespace: who made it had the rights there.
+bool belongs_to(const Fd& space, const Fd& user) {
+  Fd owner(::ioctl(space.get(), NS_GET_USERNS));
+  return owner && is_same(owner.get(), user.get());
+}
+
+// Refuses what only someone else can have put together: rights of the caller in mounts that are not
+// its own would let any program there pass for the one that it starts.
+Result<void> check_makers(const RunningHost& host) {
+  for (const Fd& space : host.namespaces) {
+    if (!space) return Error{EPROTO, "the engine lacks a namespace of the host"};
+  }
+  const Fd& user = host.namespaces[ROCEFS_HOST_USER];
+  // A network may be a container's, in a user namespace of its own (`rocefs attach`).
+  for (rocefs_host_namespace number : {ROCEFS_HOST_MNT, ROCEFS_HOST_UTS}) {
+    if (!belongs_to(host.namespaces[number], user))
+      return Error{EPERM, "the host's namespaces belong to different users"};
+  }
+  if (host.of_another && is_own("/proc/self/ns/user", user.get()))
+    return Error{EPERM, "another user has made the host, with rights that are yours"};
+  return {};
 }
 
 // Becomes the user and the group that have a number in this user namespace.
@@ -103,6 +133,8 @@ class WorkingDirectory {
 
 Result<void> join_user(int space) {
   if (is_own("/proc/self/ns/user", space)) return {};
+  // The maker of the namespace may trace who is in it: not this process while it is root still.
+  if (::geteuid() == 0) ::prctl(PR_SET_DUMPABLE, 0);
   // Groups of root have no number there.
   if (::geteuid() == 0) (void)::setgroups(0, nullptr);
   if (::setns(space, CLONE_NEWUSER) != 0) return failure("the host's user namespace");
@@ -116,12 +148,13 @@ Result<void> join_user(int space) {
   return taken;
 }
 
-Result<void> join_host(const HostNamespaces& namespaces) {
+Result<void> join_host(const RunningHost& host) {
+  if (Result<void> checked = check_makers(host); !checked) return checked;
   Result<WorkingDirectory> here = WorkingDirectory::of_caller();
   if (!here) return here.error();
-  if (const Fd& user = namespaces[ROCEFS_HOST_USER]) {
-    if (Result<void> joined = join_user(user.get()); !joined) return joined;
-  }
+  const HostNamespaces& namespaces = host.namespaces;
+  Result<void> joined = join_user(namespaces[ROCEFS_HOST_USER].get());
+  if (!joined) return joined;
   constexpr struct {
     rocefs_host_namespace number;
     int kind;
