@@ -64,7 +64,7 @@ std::string own_path(const OwnDirectories& own, const std::string& name) {
 
 }  // namespace
 
-// A store checks the directory as the daemon's user, in a process that may hang. Values stored
+// A store checks the directory as its writer, in a process that may hang. Values stored
 // before the daemon serves, or in one transaction with other knobs, are checked when plugins are
 // loaded.
 class PluginDirectory::PathFile final : public KnobFile,
@@ -87,11 +87,13 @@ class PluginDirectory::PathFile final : public KnobFile,
     }
     std::string path = std::get<std::string>(*value);
     if (!path.starts_with('/')) return KnobFile::store(path, operation, std::move(answer));
+    const Result<IdentityPtr>& who = operation->identity();
+    if (!who) return answer(who.error());
     auto looking = std::make_shared<CallerFilePtr>();
     operation->on_interrupt([looking] {
       if (CallerFilePtr file = *looking) file->give_up(Error{EINTR, "interrupted"});
     });
-    *looking = files_.open(own_identity(), path, FileUse::kDirectory,
+    *looking = files_.open(*who, path, FileUse::kDirectory,
                            [self = shared_from_this(), path, operation, looking,
                             answer = std::move(answer)](Result<void> there) mutable {
                              looking->reset();

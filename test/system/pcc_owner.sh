@@ -66,6 +66,18 @@ grep "^open " "$said/found" | grep -vx "open /dev/null" | grep -Ev "^open (/memf
 ! grep -q "^SECRET_OF_ROOTS=" "$said/environ" || fail "the environment of the daemon"
 grep -q "^PATH=" "$said/environ" || fail "no environment"
 
+test_case "the owner learns nothing of root's directories by plugin_dir"
+mkdir -m 700 "$dir/closed"
+mkdir "$dir/closed/there"
+touch "$dir/closed/file"
+mkdir -m 755 "$dir/open"
+owner_stores() { LC_ALL=C as_owner bash -c '{ echo "$1" >"$2"; } 2>&1 || true' sh "$1" "$pcc/plugin_dir" | sed 's/.*: //'; }
+for name in there file none; do
+  expect "Permission denied" "$(owner_stores "$dir/closed/$name")" "closed/$name"
+done
+expect "No such file or directory" "$(owner_stores "$dir/none")" "a directory that is not there"
+expect "" "$(owner_stores "$dir/open")$(owner_stores "$plugins")" "directories open to all"
+
 test_case "its owner may kill it, which ends nothing else"
 expect ok "$(store spy "$pcc/algo")" "apply"
 expect ok "$(store start "$pcc/state")" "start"
