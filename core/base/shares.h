@@ -9,9 +9,12 @@
 
 namespace rocefs {
 
-// Root and the daemon's own user. Do not call on a thread that acts as another user
-// (EffectiveUser).
+// Root, the daemon's own user, and the owner of the mount. Do not call on a thread that acts as
+// another user (EffectiveUser).
 bool is_privileged(uid_t user);
+
+// Names the owner of the process's mount, where that is not the daemon's user (-o uid=).
+void name_owner(uid_t user);
 
 // Any thread.
 class Shares {

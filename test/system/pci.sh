@@ -25,6 +25,12 @@ mounted -o allow_other
 open_to_users
 expect 64 "$(as_user cat "$function/config" | wc -c)" "octets for an ordinary user"
 expect 4096 "$(wc -c <"$function/config")" "octets for root"
+unmounted
+mounted -o allow_other,uid="$user"
+expect 4096 "$(as_user cat "$function/config" | wc -c)" "octets for the owner"
+expect 64 "$(user=1 as_user cat "$function/config" | wc -c)" "octets for another user"
+unmounted
+mounted
 
 test_case "lspci shows the functions, their link and their driver"
 needs lspci

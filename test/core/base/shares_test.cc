@@ -1,6 +1,8 @@
 // Shares: no user has more than is left for the others.
 #include "core/base/shares.h"
 
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <vector>
 
@@ -32,4 +34,15 @@ TEST_CASE("shares: a share of zero is valid and takes nothing from the pool") {
   some.reset();
   again.reset();
   CHECK(shares.take(1, false, 50));
+}
+
+TEST_CASE("shares: the owner that a mount names is privileged") {
+  const uid_t owner = ::geteuid() + 4711, other = owner + 1;
+  CHECK(!is_privileged(owner));
+  name_owner(owner);
+  CHECK(is_privileged(owner));
+  CHECK(is_privileged(::geteuid()));
+  CHECK(!is_privileged(other));
+  name_owner(::geteuid());
+  CHECK(!is_privileged(owner));
 }

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "core/base/shares.h"
 #include "core/loop/io_choice.h"
 #include "fs/mount_point.h"
 #include "fs/mount_watch.h"
@@ -176,6 +177,7 @@ std::variant<std::unique_ptr<Daemon>, Failure> Daemon::create(const Options& opt
 }
 
 std::optional<Failure> Daemon::Impl::build(const Options& options) {
+  name_owner(options.uid);
   if (auto wanted = wanted_io(); !wanted) return Failure{2, wanted.error().reason};
   if (std::optional<Failure> failed = choose_clock(options)) return failed;
   if (takes_over_) {
