@@ -37,7 +37,8 @@ HostServer::HostServer(Engine& engine, PollLoop& loop, Hosts& hosts,
       loop_(loop),
       hosts_(hosts),
       may_use_(std::move(may_use)),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      silence_(loop, [this] { drop_maker(); }) {}
 
 HostServer::~HostServer() {
   for (const ProgramPtr& program : programs_) loop_.unwatch(program->socket.get());
@@ -105,9 +106,8 @@ void HostServer::attach(const ProgramPtr& program, Host& host, const StrangerFd&
   Result<void> alone = network ? hosts_.check_network(host, network) : Result<void>();
   if (!alone) return answer(program, alone);
   program->attaches = &host;
-  maker_ = program;
   program->began.push_back(&host);
-  answer(program, {}, ROCEFS_HOST_MAKE);
+  make(program);
 }
 
 void HostServer::detach(const ProgramPtr& program, Host& host) {
@@ -133,10 +133,23 @@ void HostServer::serve_waiting() {
       answer_running(program, *host);
     } else if (maker_.expired()) {
       program->waits_for = nullptr;
-      maker_ = program;
-      answer(program, {}, ROCEFS_HOST_MAKE);
+      make(program);
     }
   }
+}
+
+void HostServer::make(const ProgramPtr& program) {
+  maker_ = program;
+  answer(program, {}, ROCEFS_HOST_MAKE);
+}
+
+// A maker that is stopped, or waits for what does not come, would keep all others off the hosts.
+void HostServer::drop_maker() {
+  ProgramPtr program = maker_.lock();
+  if (!program) return;
+  log_(fmt::format("pid {} of user {} makes hosts no more: it has gone no step further for {} s",
+                   program->who.pid, program->who.uid, kMakersTime / kSecond));
+  drop(program);
 }
 
 void HostServer::build(const ProgramPtr& program, const rocefs_host_request& request, Host* host,
@@ -189,6 +202,7 @@ void HostServer::answer(const ProgramPtr& program, const Result<void>& result,
                         rocefs_host_state state) {
   rocefs_host_answer answer{};
   answer.state = state;
+  if (result && maker_.lock() == program) silence_.arm(kMakersTime);
   if (!result) put_reason(answer, answer.reason, sizeof answer.reason, result.error());
   if (!send_at_once(program->socket.get(), answer)) drop(program);
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/loop/engine.h"
+#include "core/loop/loop_timer.h"
 #include "core/loop/poll_loop.h"
 #include "rdma/client/server.h"
 #include "rdma/host/hosts.h"
@@ -30,6 +31,7 @@ class HostServer {
 
  private:
   static constexpr size_t kMaxPrograms = 1024;
+  static constexpr TimeNs kMakersTime = 10 * kSecond;  // for the next step of a maker
 
   struct Program;
   using ProgramPtr = std::shared_ptr<Program>;
@@ -43,6 +45,8 @@ class HostServer {
   void build(const ProgramPtr& program, const rocefs_host_request& request, Host* host,
              StrangerFd attached);
   void serve_waiting();
+  void make(const ProgramPtr& program);
+  void drop_maker();
   void made(const ProgramPtr& program);
   void answer(const ProgramPtr& program, const Result<void>& result,
               rocefs_host_state state = ROCEFS_HOST_DONE);
@@ -56,6 +60,7 @@ class HostServer {
   const Log log_;
   std::list<ProgramPtr> programs_;  // in the order in which they came
   std::weak_ptr<Program> maker_;
+  LoopTimer silence_;       // of the maker
   bool all_tried_ = false;  // a maker has come to its end, with or without success
 };
 

@@ -34,3 +34,17 @@ make machine || fail "the maker is refused"
 expect "125 rocefs host: another user has made the host, with rights that are yours" "$(outcome_of on mb_0 -- id)" "root's command"
 kill_worker
 expect "125 rocefs host: another user has made the host, with rights that are yours" "$(outcome_of on mb_0 -- id)" "after a worker's death"
+
+test_case "a maker that is stopped holds up the others for ten seconds, and dmesg names it"
+owned
+make stopped >"$dir/stopped" 2>&1 &
+away=$!
+stopped() { [ -s "$dir/stopped" ] && grep -q '^State:.*stopped' "/proc/$(<"$dir/stopped")/status"; }
+await stopped
+maker=$(<"$dir/stopped")
+at_end kill -KILL "$maker"
+expect "0 mb_0" "$(outcome_of on mb_0 hostname)" "the next command"
+grep -q "pid $maker of user $user makes hosts no more: it has gone no step further for 10 s" "$debug/dmesg" || fail "$(cat "$debug/dmesg")"
+kill -KILL "$maker"
+wait $away || true
+expect "0 mb_1" "$(outcome_of on mb_1 hostname)" "the other host"
