@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/result.h"
@@ -27,18 +29,22 @@ class MulticastGroups {
   Result<bool> attach(const Ip& group, uint32_t qpn);
   // EINVAL if it is not attached.
   Result<void> detach(const Ip& group, uint32_t qpn);
-  // Detaches from all groups.
+  // Detaches from all groups. Costs as much as it is attached to, however many groups there are.
   void forget(uint32_t qpn);
   // Order of attachment; empty if there is no such group.
   const std::vector<uint32_t>& members(const Ip& group) const;
 
  private:
+  using Groups = std::map<Ip, std::vector<uint32_t>>;
+
+  void end_if_empty(Groups::iterator at);
   void tell(const Ip& group, bool exists) const {
     if (changed_) changed_(group, exists);
   }
 
   Changed changed_;
-  std::map<Ip, std::vector<uint32_t>> groups_;  // none of them empty
+  Groups groups_;                                     // none of them empty
+  std::unordered_map<uint32_t, std::set<Ip>> of_qp_;  // by queue pair; none of them empty
 };
 
 }  // namespace rocefs

@@ -1,4 +1,6 @@
 // Datagrams to groups: receivers, number of copies, counters.
+#include <ctime>
+
 #include "test/rdma/star.h"
 
 using namespace rocefs;
@@ -172,4 +174,25 @@ TEST_CASE("multicast: a device tells of a group's first member, and of its last"
     CHECK(said({true}));
   }
   CHECK(said({false}));
+}
+
+TEST_CASE("multicast: the end of a queue pair costs nothing for groups of others") {
+  constexpr uint32_t kOthers = 40, kEach = 4096, kEnds = 1000;
+  MulticastGroups groups;
+  size_t exist = 0;
+  groups.on_change([&](const Ip&, bool exists) { exists ? ++exist : --exist; });
+  auto group_of = [](uint32_t number) {
+    Ip group = kGroup;
+    std::memcpy(&group[8], &number, sizeof number);
+    return group;
+  };
+  for (uint32_t n = 0; n < kOthers * kEach; ++n) REQUIRE(groups.attach(group_of(n), n / kEach));
+  const std::clock_t before = std::clock();
+  for (uint32_t n = 0; n < kEnds; ++n) groups.forget(kOthers + n);
+  CHECK(std::clock() - before < CLOCKS_PER_SEC / 2);  // many seconds if each looks at all groups
+  CHECK(exist == kOthers * kEach);
+  groups.forget(0);
+  CHECK(exist == (kOthers - 1) * kEach);
+  CHECK(groups.members(group_of(0)).empty());
+  CHECK(groups.members(group_of(kEach)).size() == 1);
 }
