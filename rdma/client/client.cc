@@ -162,6 +162,11 @@ uint64_t Client::flush(bool more) {
   return bytes;
 }
 
+QpOwner Client::owner() const {
+  const Credentials& who = process_->credentials();
+  return {who.pid, comm_, who.uid, who.privileged()};
+}
+
 Result<uint32_t> Client::take_doorbell(ClientQueue& queue) {
   auto free = std::find(doorbells_.begin(), doorbells_.end(), nullptr);
   if (free == doorbells_.end()) {

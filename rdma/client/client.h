@@ -301,6 +301,7 @@ class Client final : public DeviceClient {
   using Populated = UniqueFunction<void(bool populated)>;
   void populate(uint64_t address, uint64_t length, uint32_t access, Populated then);
   void give_back();
+  QpOwner owner() const;
   Result<uint32_t> take_doorbell(ClientQueue& queue);
   void give_doorbell(ClientQueue& queue);
 

@@ -44,7 +44,7 @@ Result<void> Client::create_xrc_target(const rocefs_create_qp& wanted, Attachmen
                                        rocefs_answer& answer) {
   Xrcd* xrcd = xrcds_.find(wanted.xrcd);
   if (!xrcd) return no_such("XRC domain", wanted.xrcd);
-  auto made = XrcTarget::create(*device_, xrcd->domain, {process_->credentials().pid, comm_});
+  auto made = XrcTarget::create(*device_, xrcd->domain, owner());
   if (!made) return made.error();
   return add_xrc_target(*xrcd, wanted, std::move(*made), attachment, answer);
 }

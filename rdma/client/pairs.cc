@@ -49,7 +49,7 @@ Result<void> Client::create_qp(const rocefs_create_qp& asked, Attachment& attach
   init.shared_receives = srq ? &srq->receives() : nullptr;
   init.send_depth = attachment.layout.entries;
   init.receive_depth = attachment.layout.receive_entries;
-  init.owner = {process_->credentials().pid, comm_};
+  init.owner = owner();
   init.observer = made.get();
   Result<uint32_t> bell = take_doorbell(*made);
   if (!bell) return bell.error();

@@ -72,7 +72,7 @@ class Device final : public PortHost {
     presence_changed_.push_back(std::move(changed));
   }
 
-  // ENOMEM when all numbers are in use, ENODEV without a driver.
+  // ENOMEM as QpTable::create(), ENODEV without a driver.
   Result<Qp*> create_qp(const QpInit& init);
   // As QpTable::destroy().
   void destroy_qp(Qp& qp);

@@ -7,16 +7,18 @@ namespace rocefs {
 QpTable::QpTable(QpHost& host) : host_(host), reap_(event_of<&QpTable::reap>(this)) {}
 
 Result<Qp*> QpTable::create(const QpInit& init) {
+  Shares::Share share = shares_.take(init.owner.uid, init.owner.privileged);
+  if (!share) return Error{ENOMEM, "no queue pair is free for this user"};
   uint32_t slot = 0;
-  if (free_slots_.size() > kMinFreeSlots || (qps_.size() >= kMaxQps && !free_slots_.empty())) {
+  if (free_slots_.size() > kMinFreeSlots || qps_.size() == kMaxQps) {
     slot = free_slots_.front();
     free_slots_.pop_front();
-  } else if (qps_.size() < kMaxQps) {
+  } else {
     slot = static_cast<uint32_t>(qps_.size());
     qps_.emplace_back();
-  } else {
-    return Error{ENOMEM, "no queue pair is free"};
+    taken_.emplace_back();
   }
+  taken_[slot] = std::move(share);
   qps_[slot] = std::make_unique<Qp>(host_, kFirstQpn + slot, ++serial_, init);
   return qps_[slot].get();
 }
@@ -25,6 +27,7 @@ void QpTable::destroy(Qp& qp) {
   uint32_t slot = qp.number() - kFirstQpn;
   qp.retire(discarded_);
   std::unique_ptr<Qp> owned = std::move(qps_[slot]);
+  taken_[slot].reset();
   free_slots_.push_back(slot);
   if (owned->memory_pending()) dying_.push_back(std::move(owned));
 }
@@ -55,6 +58,7 @@ void QpTable::reap(TimeNs) {
 void QpTable::clear() {
   dying_.clear();
   qps_.clear();
+  taken_.clear();
 }
 
 }  // namespace rocefs

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/shares.h"
 #include "core/loop/scheduler.h"
 #include "rdma/transport/completion_queue.h"
 #include "rdma/transport/qp.h"
@@ -19,13 +20,14 @@ namespace rocefs {
 class QpTable {
  public:
   static constexpr uint32_t kMaxQps = ROCEFS_MAX_QPS;
+  static constexpr uint32_t kKeptQps = kMaxQps / 8;  // for root and the mount's owner
 
   // `host` outlives the table.
   explicit QpTable(QpHost& host);
   QpTable(const QpTable&) = delete;
   QpTable& operator=(const QpTable&) = delete;
 
-  // ENOMEM when all numbers are in use.
+  // ENOMEM when all numbers are in use, or the owner's user has used up its share of them.
   Result<Qp*> create(const QpInit& init);
   // Completion queues of the queue pair are not used after this call.
   void destroy(Qp& qp);
@@ -63,7 +65,9 @@ class QpTable {
   void reap(TimeNs now);
 
   QpHost& host_;
+  Shares shares_{kMaxQps, kKeptQps};
   std::vector<std::unique_ptr<Qp>> qps_;
+  std::vector<Shares::Share> taken_;  // of users, by slot
   std::deque<uint32_t> free_slots_;
   std::vector<std::unique_ptr<Qp>> dying_;
   CompletionQueue discarded_{0};

@@ -217,10 +217,12 @@ enum class QpEvent : uint8_t {
   kLastReceive,      // ERR: takes no more from its shared receive queue
 };
 
-// Creator of a queue pair, as `ps` shows it.
+// Creator of a queue pair, as `ps` shows it, and the user of whose share it is.
 struct QpOwner {
   int32_t pid = 0;
   std::string comm;
+  uint32_t uid = 0;
+  bool privileged = true;  // built-in traffic is
 };
 
 // Converts a 5-bit RNR NAK timer code to nanoseconds (IBTA 9.7.5.2.8).

@@ -232,3 +232,32 @@ TEST_CASE("device: a hundred departures and returns under traffic leave nothing 
   CHECK(world.outstanding.requests == 0);
   CHECK(world.outstanding.flows == 0);
 }
+
+TEST_CASE("device: one user's queue pairs leave room for another's, and for root's") {
+  World world(1, two_planes());
+  Device& device = world.device("mlx5_0");
+  CompletionQueue completions{16};
+  std::vector<Qp*> made;
+  auto take_all = [&](uint32_t user, bool privileged) {
+    QpInit init;
+    init.send_cq = init.receive_cq = &completions;
+    init.send_depth = init.receive_depth = 1;
+    init.owner = {1, "greedy", user, privileged};
+    size_t before = made.size();
+    for (;;) {
+      Result<Qp*> qp = device.create_qp(init);
+      if (!qp) {
+        CHECK(qp.error().code == ENOMEM);
+        return made.size() - before;
+      }
+      made.push_back(*qp);
+    }
+  };
+  constexpr size_t kForUsers = QpTable::kMaxQps - QpTable::kKeptQps;
+  CHECK(take_all(65534, false) == kForUsers / 2);
+  CHECK(take_all(65533, false) == kForUsers / 4);
+  CHECK(take_all(0, true) == QpTable::kMaxQps - kForUsers / 2 - kForUsers / 4);
+  for (Qp* qp : made) device.destroy_qp(*qp);
+  made.clear();
+  CHECK(take_all(65533, false) == kForUsers / 2);
+}
