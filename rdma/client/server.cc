@@ -12,7 +12,6 @@
 #include <cstring>
 #include <optional>
 
-#include "core/base/clock.h"
 #include "core/base/passed_descriptors.h"
 #include "core/base/text.h"
 #include "core/process/stranger_socket.h"
@@ -102,6 +101,9 @@ ClientServer::ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clien
       loop_(loop),
       clients_(std::move(clients)),
       log_(std::move(log)),
+      refusals_(log_, "refusals of verbs clients"),
+      failures_(log_, "failures of verbs clients"),
+      programs_(log_, "verbs clients"),
       bell_(std::move(bell)),
       pause_(loop, [this] { resume(); }),
       descriptors_(descriptors_for_strangers(), descriptors_for_strangers() / 8) {
@@ -175,18 +177,14 @@ void ClientServer::refuse(const StrangerFd& door, const ucred& peer, int code,
 }
 
 void ClientServer::say_refused(const Credentials& who, std::string_view why) {
-  auto say = [this](const std::string& text) {
-    log_("refusals of verbs clients: " + text);
-    return true;
-  };
-  if (!refusals_.admit(monotonic_ns(), say)) return;
-  log_(fmt::format("a verbs client, pid {} of user {}, is refused: {}", who.pid, who.uid, why));
+  refusals_.say(
+      fmt::format("a verbs client, pid {} of user {}, is refused: {}", who.pid, who.uid, why));
 }
 
 void ClientServer::greet(StrangerFd& door, const ucred& peer) {
   Fd pidfd = pidfd_of(door.get(), peer.pid);
   if (peer.pid == 0 || !pidfd) {
-    return log_("a verbs client is refused: its process is not visible");
+    return refusals_.say("a verbs client is refused: its process is not visible");
   }
   // Processes whose memory still blocks a thread count as well.
   std::erase_if(gone_, [](const Gone& one) { return one.thread.expired(); });
@@ -202,12 +200,12 @@ void ClientServer::greet(StrangerFd& door, const ucred& peer) {
   door.charge(descriptors);
   auto process = Process::create({peer.pid, peer.uid, peer.gid}, std::move(pidfd), engine_);
   if (!process) {
-    return log_(
+    return refusals_.say(
         fmt::format("a verbs client, pid {}, is refused: cannot start a thread for it", peer.pid));
   }
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return log_("a verbs client is refused: no descriptors are left");
+    return refusals_.say("a verbs client is refused: no descriptors are left");
   }
   StrangerFd socket(Fd(ends[0]), closer_, peer.uid);
   socket.charge(descriptors);
@@ -235,7 +233,7 @@ void ClientServer::serve(const ConnectionPtr& connection) {
 void ClientServer::turn_away() {
   spare_.reset();
   ucred peer{};
-  if (next_in_line(peer)) log_("a verbs client is refused: no descriptors are left");
+  if (next_in_line(peer)) refusals_.say("a verbs client is refused: no descriptors are left");
   pause();
 }
 
@@ -425,8 +423,8 @@ void ClientServer::hello(const ConnectionPtr& connection, const rocefs_hello& he
   if (!engine_.post(task)) {
     return refuse(Error{EAGAIN, "too many commands are waiting for the engine"});
   }
-  log_(fmt::format("pid {} ({}) opens {}", connection->process->credentials().pid, connection->comm,
-                   device));
+  programs_.say(fmt::format("pid {} ({}) opens {}", connection->process->credentials().pid,
+                            connection->comm, device));
 }
 
 // Sends the answer, with these descriptors unless it is an error. `memory` keeps them open until
@@ -447,14 +445,9 @@ Client::Reply ClientServer::replier(const ConnectionPtr& connection, std::vector
 // Says why an operation fails of which a program sees the errno alone.
 void ClientServer::report_failure(const Connection& connection, const char* what,
                                   const rocefs_answer& said) {
-  auto say = [this](const std::string& text) {
-    log_("failures of verbs clients: " + text);
-    return true;
-  };
-  if (!failures_.admit(monotonic_ns(), say)) return;
   std::string_view reason(said.u.reason, ::strnlen(said.u.reason, sizeof said.u.reason));
-  log_(fmt::format("pid {} ({}): {}: {} ({})", connection.process->credentials().pid,
-                   connection.comm, what, reason, strerrorname_np(said.error)));
+  failures_.say(fmt::format("pid {} ({}): {}: {} ({})", connection.process->credentials().pid,
+                            connection.comm, what, reason, strerrorname_np(said.error)));
 }
 
 void ClientServer::answer(const ConnectionPtr& connection, const rocefs_answer& said,
@@ -474,8 +467,8 @@ void ClientServer::drop(const ConnectionPtr& given, std::string_view why) {
   ConnectionPtr connection = given;  // the handler that holds it is destroyed
   if (std::exchange(connection->dropped, true)) return;
   if (!why.empty()) {
-    log_(fmt::format("pid {} ({}) is dropped: it {}", connection->process->credentials().pid,
-                     connection->comm, why));
+    programs_.say(fmt::format("pid {} ({}) is dropped: it {}",
+                              connection->process->credentials().pid, connection->comm, why));
   }
   if (connection->socket) loop_.unwatch(connection->socket.get());
   loop_.unwatch(connection->process->pidfd());

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/log_limit.h"
+#include "core/base/limited_log.h"
 #include "core/base/shares.h"
 #include "core/loop/engine.h"
 #include "core/loop/loop_timer.h"
@@ -106,6 +106,7 @@ class ClientServer {
   PollLoop& loop_;
   const std::unique_ptr<Clients> clients_;
   const Log log_;
+  LimitedLog refusals_, failures_, programs_;
   const Closer closer_;
   const std::shared_ptr<Fd> bell_;  // rings when a refused descriptor is closed
   std::map<uint32_t, Claimed> claimed_;
@@ -114,7 +115,6 @@ class ClientServer {
   LoopTimer pause_;
   Shares slots_{kMaxClients, kKeptClients};
   Shares descriptors_;
-  LogLimit refusals_, failures_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, ConnectionPtr> connections_;
   struct Gone {

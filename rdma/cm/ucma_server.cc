@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/clock.h"
 #include "core/base/passed_descriptors.h"
 #include "core/base/text.h"
 #include "core/process/stranger_socket.h"
@@ -46,7 +45,8 @@ UcmaServer::UcmaServer(Engine& engine, PollLoop& loop, Ucma& ucma, Log log, Scop
     : engine_(engine),
       loop_(loop),
       ucma_(ucma),
-      log_(std::move(log)),
+      refusals_(log, "refusals of CM channels"),
+      failures_(std::move(log), "refusals by the CM"),
       scope_of_(std::move(scope_of)) {}
 
 UcmaServer::~UcmaServer() {
@@ -70,13 +70,8 @@ Result<void> UcmaServer::check(const ClientServer::Claim& claim, Channel& channe
 }
 
 void UcmaServer::refuse(const Channel& channel, const Error& why) {
-  auto say = [this](const std::string& text) {
-    log_("refusals of CM channels: " + text);
-    return true;
-  };
-  if (!refusals_.admit(monotonic_ns(), say)) return;
-  log_(fmt::format("a CM channel of pid {} ({}) of user {} is refused: {}", channel.who.pid,
-                   channel.comm, channel.who.uid, why.reason));
+  refusals_.say(fmt::format("a CM channel of pid {} ({}) of user {} is refused: {}",
+                            channel.who.pid, channel.comm, channel.who.uid, why.reason));
 }
 
 void UcmaServer::take_over(ClientServer::Claim claim) {
@@ -181,8 +176,8 @@ void UcmaServer::answer(const ChannelPtr& channel, const Result<UcmaChannel::Rep
   ssize_t sent = ::send(channel->commands.get(), &out, all, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent != static_cast<ssize_t>(all)) return drop(channel, "does not receive its answers");
   if (!reply && reply.error().code != EAGAIN) {
-    log_(fmt::format("pid {} ({}) is refused by the CM: {}", channel->who.pid, channel->comm,
-                     reply.error().reason));
+    failures_.say(fmt::format("pid {} ({}) is refused by the CM: {}", channel->who.pid,
+                              channel->comm, reply.error().reason));
   }
 }
 
@@ -191,8 +186,8 @@ void UcmaServer::drop(const ChannelPtr& given, std::string_view why) {
   ChannelPtr channel = given;  // keeps the channel alive while its handler is destroyed
   if (channels_.erase(channel->id) == 0) return;
   if (!why.empty()) {
-    log_(fmt::format("pid {} ({}) loses its CM channel: it {}", channel->who.pid, channel->comm,
-                     why));
+    failures_.say(fmt::format("pid {} ({}) loses its CM channel: it {}", channel->who.pid,
+                              channel->comm, why));
   }
   loop_.unwatch(channel->commands.get());
   loop_.unwatch(channel->events.get());

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string_view>
 
-#include "core/base/log_limit.h"
+#include "core/base/limited_log.h"
 #include "core/base/shares.h"
 #include "core/loop/engine.h"
 #include "core/loop/poll_loop.h"
@@ -55,10 +55,9 @@ class UcmaServer {
   Engine& engine_;
   PollLoop& loop_;
   Ucma& ucma_;
-  const Log log_;
+  LimitedLog refusals_, failures_;
   const ScopeOf scope_of_;
   Shares slots_{kMaxChannels, kReservedChannels};
-  LogLimit refusals_;
   uint64_t next_id_ = 1;
   std::map<uint64_t, ChannelPtr> channels_;
 };

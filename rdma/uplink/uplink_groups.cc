@@ -55,8 +55,8 @@ void UplinkGroups::set_member(const Ip& own, const Ip& group, bool wanted) {
     return;
   }
   if (found == groups_.end() && groups_.size() >= kMaxGroups) {
-    return parts_.warn(fmt::format("group {} stays inside: there are {} groups already",
-                                   ip_text(group), kMaxGroups));
+    return warnings_.say(fmt::format("group {} stays inside: there are {} groups already",
+                                     ip_text(group), kMaxGroups));
   }
   join(group, groups_[group], own);
 }
@@ -65,7 +65,7 @@ void UplinkGroups::set_member(const Ip& own, const Ip& group, bool wanted) {
 void UplinkGroups::join(const Ip& ip, Group& group, const Ip& own) {
   unsigned& at = group.members[own];
   auto fail = [&](const std::string& why) {
-    parts_.warn(fmt::format("group {} of {} stays inside: {}", ip_text(ip), ip_text(own), why));
+    warnings_.say(fmt::format("group {} of {} stays inside: {}", ip_text(ip), ip_text(own), why));
   };
   if (!group.socket) {
     Result<Fd> opened = open_udp({ip, wire::kRocePort}, UdpUse::kReceiveGroup);

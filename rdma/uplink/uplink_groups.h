@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/base/fd.h"
+#include "core/base/limited_log.h"
 #include "rdma/wire/ip.h"
 
 namespace rocefs {
@@ -25,7 +26,10 @@ class UplinkGroups {
     std::function<void(const Ip& group)> unbound;
     std::function<void(const std::string&)> warn;
   };
-  explicit UplinkGroups(Parts parts) : parts_(std::move(parts)) {}
+  explicit UplinkGroups(Parts parts)
+      : parts_(std::move(parts)),
+        warnings_([this](std::string_view line) { parts_.warn(std::string(line)); },
+                  "groups that stay inside") {}
 
   // Whether the device with this own address of the machine wants the group. A group that cannot be
   // joined stays inside, and the reason is told.
@@ -47,6 +51,7 @@ class UplinkGroups {
 
   const Parts parts_;
   std::map<Ip, Group> groups_;
+  LimitedLog warnings_;
 };
 
 }  // namespace rocefs

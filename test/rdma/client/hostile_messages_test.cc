@@ -462,3 +462,23 @@ TEST_CASE("hostile: without a free thread a client is refused, and the others co
   });
   CHECK(child.wait() == 0);
 }
+
+TEST_CASE("hostile: programs that open and are dropped in a loop leave room in dmesg") {
+  ServerRig rig;
+  constexpr size_t kPrograms = 600;
+  const auto begin = Clock::now();
+  for (size_t i = 0; i < kPrograms; ++i) {
+    TestClient client(rig);
+    REQUIRE(client.open() == 0);
+    rocefs_request second{};
+    second.op = ROCEFS_OP_HELLO;
+    client.send(second);
+    REQUIRE(client.receive().closed);
+  }
+  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin);
+  const std::string log = rig.logged();
+  auto lines = static_cast<size_t>(std::count(log.begin(), log.end(), '\n'));
+  CHECK(lines <= (LogLimit::kLinesPerSecond + 1) * static_cast<size_t>(seconds.count() + 2));
+  CHECK(log.find(" opens mb_0\n") != std::string::npos);
+  CHECK(log.find(" is dropped: it ") != std::string::npos);
+}

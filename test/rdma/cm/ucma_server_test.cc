@@ -343,3 +343,18 @@ TEST_CASE("ucma server: one user's channels leave room for another's, and for ro
   Child successor([&] { return take_all(office.rig, 65534, *again); });
   CHECK(await([&] { return again->refusal == EMFILE; }));
 }
+
+TEST_CASE("ucma server: refused commands in a loop leave room in dmesg for other lines") {
+  Office office;
+  Desk desk(office);
+  constexpr size_t kCommands = 2000;
+  const auto begin = std::chrono::steady_clock::now();
+  for (size_t i = 0; i < kCommands; ++i) REQUIRE(desk.ask({}).header.error == EINVAL);
+  auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin);
+  const std::string log = office.take_log();
+  auto lines = static_cast<size_t>(std::count(log.begin(), log.end(), '\n'));
+  // A second's lines, with the one about those before, in each second that the loop touches.
+  CHECK(lines <= (LogLimit::kLinesPerSecond + 1) * static_cast<size_t>(seconds.count() + 2));
+  CHECK(lines < kCommands);
+}
