@@ -14,10 +14,11 @@ Result<void> LentMemory::admit(size_t size, size_t most, const Use& use) {
   return errorf(ENOMEM, "the client shares {} of {} bytes already", use.bytes.load(), most);
 }
 
-LentMemory::Memory LentMemory::counted(SharedMemory memory, const UsePtr& use) {
+LentMemory::Memory LentMemory::counted(SharedMemory memory, const UsePtr& use,
+                                       Shares::Share share) {
   use->bytes += memory.size();
   ++use->count;
-  auto let_go = [use](SharedMemory* gone) {
+  auto let_go = [use, share = std::move(share)](SharedMemory* gone) {
     use->bytes -= gone->size();
     --use->count;
     delete gone;
@@ -26,11 +27,11 @@ LentMemory::Memory LentMemory::counted(SharedMemory memory, const UsePtr& use) {
 }
 
 Result<LentMemory::Memory> LentMemory::lend(const char* name, size_t size, size_t most,
-                                            const UsePtr& use) {
+                                            const UsePtr& use, Shares::Share share) {
   if (Result<void> fits = admit(size, most, *use); !fits) return fits.error();
   auto memory = SharedMemory::create(name, size, SharedMemory::Others::kWrite);
   if (!memory) return memory.error();
-  return counted(std::move(*memory), use);
+  return counted(std::move(*memory), use, std::move(share));
 }
 
 // Pages are used once: those of a region that is gone may still be mapped in the client.

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "core/base/fd.h"
 #include "core/base/result.h"
+#include "core/base/shares.h"
 #include "core/takeover/shared_memory.h"
 
 namespace rocefs {
@@ -16,8 +18,11 @@ class LentMemory {
  public:
   using Memory = std::shared_ptr<SharedMemory>;
 
-  // A memfd for queues, or for device memory. ENOMEM or EMFILE.
-  Result<Memory> queues(size_t size) { return lend("rocefs-queue", size, kMaxQueueBytes, queues_); }
+  // A memfd for queues, or for device memory. ENOMEM or EMFILE. `share`: of the client's user in
+  // the memory of queues, kept as long as the memory.
+  Result<Memory> queues(size_t size, Shares::Share share) {
+    return lend("rocefs-queue", size, kMaxQueueBytes, queues_, std::move(share));
+  }
   Result<Memory> device_memory(size_t size) {
     return lend("rocefs-region", size, kMaxRegionBytes, device_);
   }
@@ -41,8 +46,9 @@ class LentMemory {
   using UsePtr = std::shared_ptr<Use>;
 
   static Result<void> admit(size_t size, size_t most, const Use& use);
-  static Memory counted(SharedMemory memory, const UsePtr& use);
-  static Result<Memory> lend(const char* name, size_t size, size_t most, const UsePtr& use);
+  static Memory counted(SharedMemory memory, const UsePtr& use, Shares::Share share = nullptr);
+  static Result<Memory> lend(const char* name, size_t size, size_t most, const UsePtr& use,
+                             Shares::Share share = nullptr);
 
   const UsePtr queues_ = std::make_shared<Use>();
   const UsePtr device_ = std::make_shared<Use>();

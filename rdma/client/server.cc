@@ -16,7 +16,6 @@
 #include "core/base/text.h"
 #include "core/process/stranger_socket.h"
 #include "rdma/client/introduction.h"
-#include "rdma/client/lent_memory.h"
 #include "rdma/client/pidfd.h"
 #include "rdma/uapi/cm.h"
 #include "rdma/uapi/host.h"
@@ -332,6 +331,16 @@ void ClientServer::handle(const ConnectionPtr& connection, const rocefs_request&
   if (!sent) answer(connection, refusal(sent.error()), {});
 }
 
+Result<LentMemory::Memory> ClientServer::queues(Connection& connection, size_t size) {
+  const Credentials& who = connection.process->credentials();
+  Shares::Share share = queue_bytes_.take(who.uid, who.privileged(), size);
+  if (share) return connection.memory.queues(size, std::move(share));
+  Error why = errorf(ENOMEM, "its user has used up the share of {} GiB of memory for queues",
+                     kMaxQueueBytes >> 30);
+  say_refused(who, "a queue: " + why.reason);
+  return why;
+}
+
 Result<Client::Attachment> ClientServer::prepare(Connection& connection,
                                                  const rocefs_request& request) {
   Client::Attachment attachment;
@@ -353,7 +362,7 @@ Result<Client::Attachment> ClientServer::prepare(Connection& connection,
     return attachment;
   }
   auto memory = request.op == ROCEFS_OP_ALLOC_DM ? connection.memory.device_memory(layout->size)
-                                                 : connection.memory.queues(layout->size);
+                                                 : queues(connection, layout->size);
   if (!memory) return memory.error();
   attachment.memory = std::move(*memory);
   return attachment;

@@ -18,6 +18,7 @@
 #include "core/loop/poll_loop.h"
 #include "core/process/closer.h"
 #include "rdma/client/clients.h"
+#include "rdma/client/lent_memory.h"
 
 namespace rocefs {
 
@@ -69,7 +70,10 @@ class ClientServer {
   static constexpr size_t kOwnDescriptors = 8;
   static constexpr size_t kMaxUnclosed = 1024;         // lingering sockets before none is accepted
   static constexpr TimeNs kPause = 20 * kMillisecond;  // before the next attempt to accept
-  static constexpr size_t kMaxSockets = 1100;          // per client: channels, and some that close
+  // Memory of all clients' queues. The engine keeps posted receives in memory of its own, of about
+  // that size.
+  static constexpr size_t kMaxQueueBytes = size_t{8} << 30;
+  static constexpr size_t kMaxSockets = 1100;  // per client: channels, and some that close
 
   ClientServer(Engine& engine, PollLoop& loop, std::unique_ptr<Clients> clients,
                std::shared_ptr<Fd> bell, Log log);
@@ -91,6 +95,7 @@ class ClientServer {
   void handle(const ConnectionPtr& connection, const rocefs_request& request, StrangerFd attached);
   void hand_over(const ConnectionPtr& connection, const rocefs_request& request);
   void hello(const ConnectionPtr& connection, const rocefs_hello& hello, StrangerFd events);
+  Result<LentMemory::Memory> queues(Connection& connection, size_t size);
   Result<Client::Attachment> prepare(Connection& connection, const rocefs_request& request);
   Result<void> to_core(const ConnectionPtr& connection, const rocefs_request& request,
                        Client::Attachment attachment);
@@ -115,6 +120,7 @@ class ClientServer {
   LoopTimer pause_;
   Shares slots_{kMaxClients, kKeptClients};
   Shares descriptors_;
+  Shares queue_bytes_{kMaxQueueBytes, kMaxQueueBytes / 8};
   uint64_t next_id_ = 1;
   std::map<uint64_t, ConnectionPtr> connections_;
   struct Gone {
