@@ -11,6 +11,7 @@
 #include "core/tree/function_file.h"
 #include "rdma/host/interface_text.h"
 #include "rdma/host/link_text.h"
+#include "rdma/host/namespace_text.h"
 #include "rdma/host/processes_file.h"
 #include "rdma/nic/device.h"
 #include "rdma/nic/port_ids.h"
@@ -27,15 +28,10 @@ bool is_route_socket(int fd) {
          protocol == NETLINK_ROUTE;
 }
 
-// Name of a descriptor. That of a namespace begins with its kind, of a file with a slash.
-std::string name_of(int fd) {
-  return link_text(fmt::format("/proc/self/fd/{}", fd));
-}
-
 bool is_namespace(int fd, size_t number) {
   constexpr const char* kNames[] = {"user:[", "mnt:[", "uts:[", "net:["};
   static_assert(std::size(kNames) == ROCEFS_HOST_NAMESPACES && ROCEFS_HOST_NET == 3);
-  return name_of(fd).starts_with(kNames[number]);
+  return namespace_text(fd).starts_with(kNames[number]);
 }
 
 }  // namespace
@@ -214,7 +210,7 @@ Result<void> Hosts::set_namespace(Host& host, size_t number, StrangerFd fd) {
 Result<void> Hosts::check_network(const Host& host, const StrangerFd& network) const {
   if (!network || !is_namespace(network.get(), ROCEFS_HOST_NET))
     return Error{EINVAL, "a network namespace is wanted"};
-  return check_network(host, name_of(network.get()));
+  return check_network(host, namespace_text(network.get()));
 }
 
 // The connection manager knows a program's host by its network namespace alone.
@@ -233,7 +229,7 @@ Result<void> Hosts::start(Host& host, bool attached, uid_t maker) {
   };
   if (!all(given.taps) || !all(given.namespaces) || !all(given.parking_sockets) || !given.route)
     return errorf(EINVAL, "a part of {} is missing", host.name);
-  std::string network = name_of(given.namespaces[ROCEFS_HOST_NET].get());
+  std::string network = namespace_text(given.namespaces[ROCEFS_HOST_NET].get());
   if (Result<void> alone = check_network(host, network); !alone) return alone;
   std::unique_ptr<HostParts> parts = std::move(host.given);
   stop(host);

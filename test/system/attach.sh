@@ -79,6 +79,20 @@ attach mb_0 --pid "$(pid_of third)" || fail "moved: status $?"
 expect mb_0 "$(its third ls /sys/class/infiniband)" "devices of the new container"
 ! its left ls -d /sys/class/infiniband 2>/dev/null || fail "devices stayed in the old container"
 
+test_case "a host goes into a network namespace that is mounted on a file, as ip-netns(8) does"
+needs_root
+touch "$dir/blue" "$dir/other"
+mount --bind "/proc/$(pid_of left)/ns/net" "$dir/blue"
+at_end umount -l "$dir/blue"
+mount --bind "/proc/$(pid_of left)/ns/uts" "$dir/other"
+at_end umount -l "$dir/other"
+expect "rocefs attach: host mb_1 is in that network namespace" "$("$ROCEFS" attach -m "$mnt" mb_1 --pid "$(pid_of left)" &&
+  attach mb_0 --netns "$dir/blue")" "a namespace that has a host, by its other name"
+attach mb_1 --pid "$(pid_of right)" || fail "back: status $?"
+attach mb_0 --netns "$dir/blue" || fail "attach: status $?"
+its left ping -qc 1 10.77.0.2 >/dev/null || fail "no ping"
+expect "rocefs attach: $dir/other is no network namespace" "$(attach mb_0 --netns "$dir/other")" "another kind"
+
 test_case "where devices cannot be shown, interfaces come and the reason is said"
 unshare $($root || echo -Ur) -n sleep 86471 &
 await pgrep -f '^sleep 86471$'
