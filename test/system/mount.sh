@@ -173,3 +173,12 @@ as_user bash -c 'for i in {1..4000}; do echo "[" >"$1"; done' sh "$debug/get" 2>
 grep -q "get: before: " "$debug/dmesg" || fail "an earlier line is gone"
 told=$(grep -c "debug/rocefs/get: " "$debug/dmesg")
 [ "$told" -lt 3000 ] || fail "$told lines of 4000 refusals"
+
+test_case "a mount in the background holds no file of its caller, and reads a configuration that is one"
+printf '[device a]\n[device b]\n[link a b]\n' >"$dir/pair.ini"
+for options in "" "-o config=/dev/fd/8" "-o config=/dev/stdin"; do
+  unmounted
+  (flock 9 && "$ROCEFS" $options "$mnt" <"$dir/pair.ini" >/dev/null 7<&9) 8<"$dir/pair.ini" 9>"$dir/lock"
+  flock -n "$dir/lock" true || fail "the mount holds a lock, with '$options'"
+  expect "$([ -n "$options" ] && echo a b || echo mb_0 mb_1)" "$(ls "$ib" | xargs)" "devices with '$options'"
+done

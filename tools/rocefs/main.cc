@@ -76,6 +76,14 @@ void block_signals() {
   ::signal(SIGCHLD, SIG_DFL);  // ignored, it would take the workers' exit statuses away
 }
 
+// Closes what the caller has left open beyond the standard files: a mount that outlives it would
+// hold its locks, and the ends of its pipes.
+void close_inherited(int status_pipe) {
+  const auto kept = static_cast<unsigned>(status_pipe);
+  if (kept > STDERR_FILENO + 1) ::close_range(STDERR_FILENO + 1, kept - 1, 0);
+  ::close_range(kept + 1, ~0u, 0);
+}
+
 // Runs a worker until the mount ends.
 int work(const Options& options, const Config& config, Journal& journal, WorkerLink& link,
          TimeNs alive_every) {
@@ -200,6 +208,7 @@ int serve(const Options& options) {
   Result<Config> read = configuration_of(options);
   if (!read) return print_failure({kUsageError, read.error().reason});
   const Config& config = *read;
+  if (status_pipe >= 0) close_inherited(status_pipe);  // the configuration may be one of them
   const size_t devices = config.topology ? config.topology->devices.size() : 2;
   if (Result<void> enough = check_limits(sizeof(SavedState) + SavedState::kRecordSize, devices);
       !enough) {
