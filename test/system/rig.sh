@@ -31,6 +31,13 @@ cp "$dir/pair.ini" "$dir/a, b\\c.ini"
 expect "a b" "$(run "$dir/a, b\\c.ini" -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' | xargs)" "a path with a comma"
 expect "left right" "$(run <(printf "[device left]\n[device right]\n[link left right]\n") -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' | xargs)" "a pipe"
 
+for file in /dev/stdin /dev/fd/0 /proc/self/fd/0; do
+  expect "a b" "$(run $file -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' <"$dir/pair.ini" | xargs)" "$file, a file"
+  expect "a b" "$(run $file -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' < <(cat "$dir/pair.ini") | xargs)" "$file, a pipe"
+done
+expect "a b" "$(run -o config=/dev/stdin -- sh -c 'ls "$ROCEFS_MOUNT/class/infiniband"' <"$dir/pair.ini" | xargs)" "-o config=/dev/stdin"
+expect "rest" "$(echo rest | run -- cat)" "the command's stdin"
+
 test_case "a directory of any name, also a relative one, will do"
 mkdir -p "$dir/tmp/a, b[1]"
 for place in "$dir/tmp/" "$dir/tmp/a, b[1]" .; do
@@ -50,6 +57,15 @@ test_case "a run that is stopped keeps no mount"
 expect 124 "$(timeout -s INT 1 "$ROCEFS" run -- sh -c 'trap "exit 7" INT TERM; while :; do sleep 0.01; done' 2>/dev/null; echo $?)" "SIGINT"
 expect 143 "$(timeout --preserve-status 0.5 "$ROCEFS" run -- sleep 60 2>/dev/null; echo $?)" "SIGTERM"
 nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
+
+nothing_of_it_is_left() { nothing_is_left && [ -z "$(pgrep -f "^$ROCEFS run -- sleep 1.25\$" -r S,R,D)" ]; }
+for signal in INT QUIT TERM HUP KILL; do
+  for moment in 0.001 0.004 0.01 0.015 0.02 0.03 0.05; do
+    timeout --foreground -s $signal $moment "$ROCEFS" run -- sleep 1.25 2>/dev/null || :
+    (timeout -s $signal $moment "$ROCEFS" run -- sleep 1.25 || :) 2>/dev/null
+  done
+  await nothing_of_it_is_left
+done
 
 test_case "the mount of a command that fails stays, with the end of its dmesg"
 expect "3" "$(run -- sh -c 'echo 7 >"$ROCEFS_MOUNT/kernel/debug/rocefs/links/mb_0-sw_0/loss" 2>/dev/null; exit 3'; echo $?)" "status"
@@ -79,6 +95,12 @@ printf '[device a]\nrate = many\n' >"$dir/bad.ini"
 [[ $(outcome_of "$ROCEFS" run "$dir/bad.ini" -- true) == "125 rocefs run: $dir/bad.ini:2: "* ]] || fail "a wrong file"
 expect "2 rocefs run: a command is wanted behind --" "$(outcome_of "$ROCEFS" run | head -n 1)" "no command"
 expect "2 rocefs run: b: a command stands behind --" "$(outcome_of "$ROCEFS" run a b -- true | head -n 1)" "two files"
+no_fuse() { unshare -m sh -c 'mount -t tmpfs none /dev && mknod /dev/null c 1 3 && exec "$@"' sh "$@"; }
+if $root; then
+  why=$(outcome_of no_fuse "$ROCEFS" "$mnt" | sed 's/.* rocefs: [^:]*: //')
+  expect "125 rocefs run: $TMPDIR/rocefs-XXXXXX: $why" \
+    "$(outcome_of no_fuse "$ROCEFS" run -- echo ran | sed 's|/rocefs-[^:/]*:|/rocefs-XXXXXX:|')" "no /dev/fuse"
+fi
 TMPDIR=$dir/nowhere
 expect "125 rocefs run: $dir/nowhere: No such file or directory" "$(outcome_of "$ROCEFS" run -- true)" "no TMPDIR"
 TMPDIR=$dir/tmp
@@ -100,7 +122,27 @@ kill "$(cat "$dir/sleeper")"
 test_case "a mount that ends before its command is reported"
 expect "125" "$(run -- sh -c 'fusermount3 -u "$ROCEFS_MOUNT"; until ! pgrep -f "^rocefs -f .*$ROCEFS_MOUNT" -r S,R,D >/dev/null; do :; done'; echo $?)" "status"
 grep -q "the mount has ended by itself; the command ended with status 0" "$dir/said" || fail "$(cat "$dir/said")"
-nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
+for _ in 1 2 3 4 5 6 7 8; do
+  expect "125" "$(run --keep never -- sh -c 'fusermount3 -u "$ROCEFS_MOUNT"'; echo $?)" "while its processes end"
+done
+run --keep never -- sh -c 'kill -KILL $(pgrep -of "^rocefs -f .*$ROCEFS_MOUNT")' || :
+expect "" "$(mounts)$(ls "$TMPDIR")" "mounts and directories of a server that was killed"
+await nothing_is_left
+expect "125" "$(run -- sh -c 'fusermount3 -u "$ROCEFS_MOUNT" && touch "$ROCEFS_MOUNT/file"'; echo $?)" "a directory with a file"
+grep -q "rocefs run: $(echo "$TMPDIR"/rocefs-*) stays: Directory not empty" "$dir/said" || fail "$(cat "$dir/said")"
+rm -r "$TMPDIR"/rocefs-*
+
+test_case "the mount is not announced to the service manager of the caller"
+needs python3
+python3 "$lib/service_manager.py" "$dir/notify" "$dir/heard" >"$dir/listening" &
+at_end eval "kill $! 2>/dev/null"
+await test -s "$dir/listening"
+expect "$dir/notify 60000000" "$(NOTIFY_SOCKET=$dir/notify WATCHDOG_USEC=60000000 run --keep never -- \
+  sh -c 'echo "$NOTIFY_SOCKET $WATCHDOG_USEC"')" "the command's environment"
+NOTIFY_SOCKET=$dir/notify mounted
+await grep -q "READY=1" "$dir/heard"
+expect 1 "$(wc -l <"$dir/heard")" "what was said by both"
+unmounted
 
 test_case "wait returns at once where conditions hold, and 124 with each file's value where they do not"
 mounted

@@ -19,6 +19,7 @@
 #include "rdma/wire/ip_text.h"
 #include "tools/rocefs/command/exit_status.h"
 #include "tools/rocefs/command/limits.h"
+#include "tools/rocefs/command/status_pipe.h"
 #include "tools/rocefs/command/version.h"
 #include "tools/rocefs/command/words.h"
 #include "tools/rocefs/daemon/daemon.h"
@@ -84,9 +85,9 @@ void close_inherited(int status_pipe) {
   ::close_range(kept + 1, ~0u, 0);
 }
 
-// Runs a worker until the mount ends.
-int work(const Options& options, const Config& config, Journal& journal, WorkerLink& link,
-         TimeNs alive_every) {
+// Runs a worker until the mount ends. `keeps_terminal`: nobody waits for the mount alone.
+int work(const Options& options, bool keeps_terminal, const Config& config, Journal& journal,
+         WorkerLink& link, TimeNs alive_every) {
   bool first = link.descriptor() < 0;
   Result<Invalidator> invalidator = Invalidator::start();
   if (!invalidator) return print_failure({1, invalidator.error().reason});
@@ -102,7 +103,7 @@ int work(const Options& options, const Config& config, Journal& journal, WorkerL
     if (first) {
       std::printf("rocefs: %s\n", daemon->summary().c_str());
       std::fflush(stdout);
-      if (!options.foreground) close_terminal();
+      if (!keeps_terminal) close_terminal();
       if (daemon->listener() >= 0) link.listening(daemon->listener());
     }
     link.ready(daemon->descriptor());
@@ -196,7 +197,8 @@ Result<void> check_words(const Options& options) {
 // configuration that is read here.
 int serve(const Options& options) {
   const ServiceManager manager = ServiceManager::from_environment();
-  int status_pipe = -1;  // to the parent that waits; -1 in the foreground
+  // To the process that waits until the mount is there; -1 in the foreground, without `rocefs run`.
+  int status_pipe = take_status_pipe();
   if (!options.foreground) {
     status_pipe = fork_to_background(manager);
     if (status_pipe < 0) {
@@ -230,7 +232,8 @@ int serve(const Options& options) {
     ::close(status_pipe);
   };
   auto worker = [&](WorkerLink& link) {
-    return work(options, config, **journal, link, Supervisor::alive_every(manager));
+    return work(options, status_pipe < 0, config, **journal, link,
+                Supervisor::alive_every(manager));
   };
   Supervisor supervisor(saved, manager, worker, mounted);
   return supervisor.run();

@@ -1,23 +1,51 @@
 #include "tools/rocefs/rig/private_mount.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 
 #include "core/process/close_all_but.h"
+#include "core/process/mount_table.h"
+#include "core/process/standard_files.h"
+#include "fs/mount_point.h"
+#include "tools/rocefs/command/status_pipe.h"
 
 namespace rocefs {
+
+// Start of a server: its command line, where it says what is wrong and that it serves, and the
+// signals that are blocked in it.
+struct PrivateMount::Server {
+  const std::vector<std::string>& options;
+  const std::string& config;
+  int output, status;
+  sigset_t blocked;
+
+  // Replaces the process.
+  [[noreturn]] void run(const std::string& directory) const;
+};
+
 namespace {
+
+constexpr char kKeep = 'k', kEnd = 'e';  // to the watcher
+
+// First word of a watcher: that it has made the directory and started the server, or why not.
+struct Report {
+  int code = 0;
+  pid_t server = -1;
+  char directory[PATH_MAX] = {};
+};
 
 // Mount option, in which a comma ends the path unless a backslash stands before it.
 std::string config_option(const std::string& path) {
@@ -29,56 +57,97 @@ std::string config_option(const std::string& path) {
   return option;
 }
 
-// Leaves the caller's files to the caller, but for a configuration that is one of them.
-void close_at_exec(const std::string& config) {
-  ::close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
-  for (const char* place : {"/dev/fd/", "/proc/self/fd/"}) {
-    if (!config.starts_with(place)) continue;
-    ::fcntl(std::atoi(config.c_str() + std::strlen(place)), F_SETFD, 0);
-  }
-}
-
 void wait_for(pid_t child) {
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
 }
 
-}  // namespace
-
-Result<PrivateMount> PrivateMount::make(const std::vector<std::string>& options,
-                                        const std::string& config) {
-  const char* named = std::getenv("TMPDIR");
-  const std::string base = named && *named ? named : "/tmp";
-  // Absolute: the command may have another working directory.
-  std::unique_ptr<char, decltype(&std::free)> place(::realpath(base.c_str(), nullptr), std::free);
-  if (!place) return errorf(errno, "{}: {}", base, std::strerror(errno));
-  PrivateMount mount;
-  mount.directory_ = std::string(place.get()) + "/rocefs-XXXXXX";
-  if (!::mkdtemp(mount.directory_.data())) {
-    return errorf(errno, "{}: {}", mount.directory_, std::strerror(errno));
+// Text of a pipe up to its end, or the first `limit` octets.
+std::string text_of(const Fd& pipe, size_t limit) {
+  std::string text(limit, '\0');
+  size_t size = 0;
+  while (size < text.size()) {
+    const ssize_t got = ::read(pipe.get(), text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    size += static_cast<size_t>(got);
   }
-  if (Result<void> started = mount.start(options, config); !started) {
-    mount.dismiss_watcher();
-    ::rmdir(mount.directory_.c_str());
-    return started.error();
-  }
-  return mount;
+  text.resize(size);
+  return text;
 }
 
-// Neither the terminal's signals nor its own end reach the server: it outlives this process where
-// the mount stays.
-void PrivateMount::serve(const std::vector<std::string>& options, const std::string& config,
-                         int output) const {
+bool is_mounted(const std::string& directory) {
+  const std::vector<Mount> table = mount_table();
+  return std::any_of(table.begin(), table.end(), [&](const Mount& mount) {
+    return mount.is_rocefs() && mount.point == directory;
+  });
+}
+
+// The process of a PrivateMount that outlives a killed owner. No signal but SIGKILL reaches it, and
+// none of the terminal: it has a session of its own before it makes anything.
+class Watcher {
+ public:
+  explicit Watcher(Fd lifeline) : lifeline_(std::move(lifeline)) { ::setsid(); }
+
+  // Makes the directory and the server, which runs `serve`.
+  template <typename Serve>
+  void start(const std::string& pattern, const Serve& serve) {
+    Report report;
+    pattern.copy(report.directory, sizeof report.directory - 1);
+    if (::mkdtemp(report.directory)) {
+      directory_ = report.directory;
+      server_ = ::fork();
+      if (server_ == 0) serve(directory_);
+    }
+    if (server_ < 0) report.code = errno;
+    report.server = server_;
+    (void)!::send(lifeline_.get(), &report, sizeof report, MSG_NOSIGNAL);
+  }
+
+  // Waits for a word of the owner or its end.
+  [[noreturn]] void watch() {
+    close_all_but(lifeline_.get(), lifeline_.get());
+    reserve_standard_files();
+    char word = kEnd;
+    while (::read(lifeline_.get(), &word, 1) < 0 && errno == EINTR) {
+    }
+    if (word == kEnd) end();
+    ::_exit(0);
+  }
+
+ private:
+  // The server's number stays its own until it is waited for here.
+  void end() {
+    if (server_ > 0) {
+      ::kill(server_, SIGTERM);
+      wait_for(server_);
+    }
+    if (directory_.empty()) return;
+    if (is_mounted(directory_)) unmount_lazily(directory_);  // the server was killed
+    ::rmdir(directory_.c_str());
+  }
+
+  Fd lifeline_;
+  std::string directory_;
+  pid_t server_ = -1;
+};
+
+}  // namespace
+
+// The server keeps the caller's files, of which the configuration may be one, until it has read
+// that. The service manager knows the caller, not the mount.
+void PrivateMount::Server::run(const std::string& directory) const {
   ::setsid();
-  Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  ::dup2(null.get(), STDIN_FILENO);
+  ::signal(SIGTERM, SIG_DFL);  // the caller may ignore it
+  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
-  close_at_exec(config);
+  for (const char* name : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) ::unsetenv(name);
+  hand_status_pipe(status);
   std::vector<std::string> words{"rocefs", "-f"};
   for (const std::string& option : options) words.insert(words.end(), {"-o", option});
   if (!config.empty()) words.insert(words.end(), {"-o", config_option(config)});
-  words.push_back(directory_);
+  words.push_back(directory);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -87,76 +156,91 @@ void PrivateMount::serve(const std::vector<std::string>& options, const std::str
   ::_exit(1);
 }
 
-Result<void> PrivateMount::start(const std::vector<std::string>& options,
-                                 const std::string& config) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return Error{errno, std::strerror(errno)};
-  Fd output(ends[0]), input(ends[1]);
-  server_ = ::fork();
-  if (server_ < 0) return Error{errno, std::strerror(errno)};
-  if (server_ == 0) serve(options, config, input.get());
-  input.reset();
-  start_watcher();
-  // The first line on success is the mount's; on failure it prints why, and ends.
-  std::string said;
-  const std::string success = fmt::format("rocefs: {}:", directory_);
-  char part[4096];
-  for (ssize_t size; (size = ::read(output.get(), part, sizeof part)) != 0;) {
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) break;
-    said.append(part, static_cast<size_t>(size));
-    if (said.find(success) != std::string::npos) return {};
+Result<PrivateMount> PrivateMount::make(const std::vector<std::string>& options,
+                                        const std::string& config) {
+  const char* named = std::getenv("TMPDIR");
+  const std::string base = named && *named ? named : "/tmp";
+  // Absolute: the command may have another working directory.
+  std::unique_ptr<char, decltype(&std::free)> place(::realpath(base.c_str(), nullptr), std::free);
+  if (!place) return errorf(errno, "{}: {}", base, std::strerror(errno));
+  int output[2], status[2];
+  if (::pipe2(output, O_CLOEXEC) != 0) return Error{errno, std::strerror(errno)};
+  Fd said(output[0]), saying(output[1]);
+  if (::pipe2(status, O_CLOEXEC) != 0) return Error{errno, std::strerror(errno)};
+  Fd served(status[0]), serving(status[1]);
+  PrivateMount mount;
+  if (Result<void> started = mount.start(std::string(place.get()) + "/rocefs-XXXXXX",
+                                         {options, config, saying.get(), serving.get(), {}});
+      !started) {
+    mount.dismiss_watcher(kEnd);
+    return started.error();
   }
-  wait_for(server_);
-  while (said.ends_with('\n')) said.pop_back();
-  if (said.starts_with("rocefs: ")) said.erase(0, std::strlen("rocefs: "));
-  return Error{EIO, said.empty() ? "the mount ended at once" : said};
+  saying.reset();
+  serving.reset();
+  if (!text_of(served, 1).empty()) return mount;
+  std::string why = text_of(said, 4096);
+  mount.dismiss_watcher(kEnd);
+  while (why.ends_with('\n')) why.pop_back();
+  if (why.starts_with("rocefs: ")) why.erase(0, std::strlen("rocefs: "));
+  return Error{EIO, why.empty() ? "the mount ended at once" : why};
 }
 
-void PrivateMount::start_watcher() {
+// Signals wait until the owner has a watcher, and find none that has not left the terminal. Before
+// that, nothing is there that SIGKILL could leave.
+Result<void> PrivateMount::start(const std::string& pattern, Server server) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return;
-  Fd near(ends[1]), far(ends[0]);
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Error{errno, std::strerror(errno)};
+  }
+  Fd near(ends[0]), far(ends[1]);
+  sigset_t all;
+  sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, &server.blocked);
   watcher_ = ::fork();
-  if (watcher_ == 0) watch(std::move(far));
-  lifeline_ = std::move(near);
-}
-
-void PrivateMount::watch(Fd lifeline) const {
-  Fd server(static_cast<int>(::syscall(SYS_pidfd_open, server_, 0)));
-  close_all_but(lifeline.get(), server ? server.get() : lifeline.get());
-  ::setsid();
-  char word;
-  if (::read(lifeline.get(), &word, 1) != 0) ::_exit(0);
-  // The one who would have ended the mount was killed.
-  if (!server) ::kill(server_, SIGTERM);
-  if (server && ::syscall(SYS_pidfd_send_signal, server.get(), SIGTERM, nullptr, 0) == 0) {
-    pollfd ended{server.get(), POLLIN, 0};
-    (void)::poll(&ended, 1, -1);
+  const int code = errno;
+  if (watcher_ == 0) {
+    near.reset();
+    Watcher watcher(std::move(far));
+    watcher.start(pattern, [&](const std::string& directory) { server.run(directory); });
+    watcher.watch();
   }
-  ::rmdir(directory_.c_str());
-  ::_exit(0);
+  ::sigprocmask(SIG_SETMASK, &server.blocked, nullptr);
+  if (watcher_ < 0) return Error{code, std::strerror(code)};
+  far.reset();
+  lifeline_ = std::move(near);
+  Report report;
+  ssize_t got;
+  while ((got = ::recv(lifeline_.get(), &report, sizeof report, 0)) < 0 && errno == EINTR) {
+  }
+  if (got != sizeof report) return Error{EIO, "the process that mounts was killed"};
+  directory_ = report.directory;
+  if (report.code != 0) {
+    return errorf(report.code, "{}: {}", directory_, std::strerror(report.code));
+  }
+  server_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, report.server, 0)));
+  return {};
 }
 
-void PrivateMount::dismiss_watcher() {
+void PrivateMount::dismiss_watcher(char word) {
   if (watcher_ < 0) return;
-  (void)!::write(lifeline_.get(), "k", 1);
+  (void)!::send(lifeline_.get(), &word, 1, MSG_NOSIGNAL);
   wait_for(watcher_);
   watcher_ = -1;
 }
 
-bool PrivateMount::ended() {
-  if (server_ > 0 && ::waitpid(server_, nullptr, WNOHANG) != 0) server_ = -1;
-  return server_ < 0;
+bool PrivateMount::ended() const {
+  pollfd server{server_.get(), POLLIN, 0};
+  return (server_ && ::poll(&server, 1, 0) != 0) || !is_mounted(directory_);
 }
 
-void PrivateMount::end() {
-  if (server_ > 0) {
-    ::kill(server_, SIGTERM);
-    wait_for(server_);
-  }
-  dismiss_watcher();
-  ::rmdir(directory_.c_str());
+void PrivateMount::keep() {
+  dismiss_watcher(kKeep);
+}
+
+Result<void> PrivateMount::end() {
+  dismiss_watcher(kEnd);
+  if (::rmdir(directory_.c_str()) == 0 || errno == ENOENT) return {};
+  return errorf(errno, "{} stays: {}", directory_, std::strerror(errno));
 }
 
 }  // namespace rocefs

@@ -1,5 +1,6 @@
-// PrivateMount: a rocefs in the foreground, child of this process, at a directory of its own. If
-// this process is killed, another one ends it.
+// PrivateMount: a rocefs at a directory of its own. A process beside this one, the watcher, makes
+// the directory and starts the server. It ends both when it is told to, or when this process has
+// been killed, at whatever moment.
 #pragma once
 
 #include <sys/types.h>
@@ -20,24 +21,23 @@ class PrivateMount {
 
   // An absolute path.
   const std::string& directory() const { return directory_; }
-  // Whether it serves no more.
-  bool ended();
+  // Whether it serves no more, or somebody has unmounted it.
+  bool ended() const;
   // Leaves it to others.
-  void keep() { dismiss_watcher(); }
-  // Unmounts, and waits until its processes have ended.
-  void end();
+  void keep();
+  // Unmounts, waits until its processes have ended, and removes the directory. Fails if that stays.
+  Result<void> end();
 
  private:
-  Result<void> start(const std::vector<std::string>& options, const std::string& config);
-  [[noreturn]] void serve(const std::vector<std::string>& options, const std::string& config,
-                          int output) const;
-  void start_watcher();
-  [[noreturn]] void watch(Fd lifeline) const;
-  void dismiss_watcher();
+  struct Server;
+
+  Result<void> start(const std::string& pattern, Server server);
+  void dismiss_watcher(char word);
 
   std::string directory_;
-  pid_t server_ = -1, watcher_ = -1;
+  pid_t watcher_ = -1;
   Fd lifeline_;  // to the watcher
+  Fd server_;    // pidfd
 };
 
 }  // namespace rocefs

@@ -1,5 +1,6 @@
 #include "tools/rocefs/rig/run.h"
 
+#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -177,6 +178,10 @@ void print_end_of_dmesg(const std::string& directory) {
   std::fprintf(stderr, "%s: the end of its dmesg:\n%s", kRunProgram, text.c_str() + begin);
 }
 
+void say_what_stays(const Result<void>& ended) {
+  if (!ended) std::fprintf(stderr, "%s: %s\n", kRunProgram, ended.error().reason.c_str());
+}
+
 }  // namespace
 
 int run_with_mount(int argc, char** argv) {
@@ -195,7 +200,7 @@ int run_with_mount(int argc, char** argv) {
   if (mount->ended()) {
     std::fprintf(stderr, "%s: the mount has ended by itself; the command ended with status %d\n",
                  kRunProgram, status);
-    mount->end();
+    say_what_stays(mount->end());
     return kNotPrepared;
   }
   if (failed) {
@@ -204,7 +209,7 @@ int run_with_mount(int argc, char** argv) {
   }
   const bool stays = options->keep == Keep::kAlways || (options->keep == Keep::kFailure && failed);
   if (!stays) {
-    mount->end();
+    say_what_stays(mount->end());
     return status;
   }
   mount->keep();
