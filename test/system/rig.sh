@@ -75,6 +75,31 @@ expect "mb_0 mb_1" "$(ls "$kept/class/infiniband" | xargs)" "the tree that stays
 fusermount3 -u "$kept" && rmdir "$kept"
 await nothing_is_left
 
+test_case "a failure is told after a signal that the command has survived, or that is ignored"
+told_failure() {  # WHAT
+  expect 3 "$status" "status after $1"
+  grep -q "sh ended with status 3" "$dir/said" || fail "$1: $(cat "$dir/said")"
+  fusermount3 -u "$(mounts)" && rmdir "$TMPDIR"/rocefs-*
+  rm "$dir"/it*
+  await nothing_is_left
+}
+# Longer than the time in which a command that a key has stopped ends.
+env --default-signal=INT "$ROCEFS" run -- sh -c 'trap "touch $0.told" INT; touch $0; until [ -e $0.told ]; do sleep 0.01; done
+  sleep 2.1; exit 3' "$dir/it" 2>"$dir/said" &
+await test -e "$dir/it"
+kill -INT $!
+status=0
+wait $! || status=$?
+told_failure SIGINT
+env --ignore-signal=HUP,INT "$ROCEFS" run -- sh -c 'touch $0; until [ -e $0.go ]; do sleep 0.01; done; exit 3' "$dir/it" 2>"$dir/said" &
+await test -e "$dir/it"
+kill -HUP $!
+kill -INT $!
+touch "$dir/it.go"
+status=0
+wait $! || status=$?
+told_failure "ignored signals"
+
 test_case "a caller who reads all output does not wait for a mount that stays"
 said=$(timeout 20 "$ROCEFS" run --keep always -- true 2>&1) || fail "the output has no end"
 fusermount3 -u "$(mounts)" && rmdir "$TMPDIR"/rocefs-*
@@ -107,12 +132,17 @@ TMPDIR=$dir/tmp
 nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
 
 test_case "a signal reaches the command; the mount ends with a run that is killed"
-"$ROCEFS" run --keep never -- sh -c 'trap "echo told >$0; exit 5" TERM; echo $$ >$0.pid; while :; do sleep 0.01; done' "$dir/told" 2>/dev/null &
-await test -s "$dir/told.pid"
-kill -TERM $!
-status=0
-wait $! || status=$?
-expect "5 told" "$status $(cat "$dir/told")" "after SIGTERM"
+for signal in TERM HUP INT QUIT; do
+  env --default-signal=INT,QUIT "$ROCEFS" run -- sh -c 'trap "echo told >$0; exit 5" '$signal'
+    echo $$ >$0.pid; while :; do sleep 0.01; done' "$dir/told" 2>/dev/null &
+  await test -s "$dir/told.pid"
+  kill -$signal $!
+  status=0
+  wait $! || status=$?
+  expect "5 told" "$status $(cat "$dir/told")" "after SIG$signal"
+  nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
+  rm "$dir"/told*
+done
 "$ROCEFS" run -- sh -c 'echo $$ >$0; exec sleep 60' "$dir/sleeper" &
 await test -s "$dir/sleeper"
 kill -KILL $!

@@ -7,14 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/base/fd.h"
 #include "core/process/process_status.h"
 #include "tools/rocefs/command/exit_status.h"
@@ -98,17 +101,51 @@ Result<RunOptions> parse_run(int argc, char** argv) {
   return options;
 }
 
-// Signals of SIGTERM's kind are forwarded to the command. SIGINT and SIGQUIT of a terminal reach it
-// by themselves.
+// Signals that ask for an end are passed on to the command. Those of the terminal's keys reach it
+// by themselves. A command that lives on after such a key, as a shell does, has not been stopped by
+// it.
+constexpr int kStops[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT};
+constexpr TimeNs kKeyTime = 2 * kSecond;  // in which a command ends that a key has stopped
 volatile sig_atomic_t command_pid = 0;
 volatile sig_atomic_t stopped = 0;  // the caller wants an end
-void note_stop(int) {
-  stopped = 1;
+std::atomic<TimeNs> last_key = 0;
+void forward_stop(int signal, siginfo_t* from, void*) {
+  if (signal == SIGINT || signal == SIGQUIT) {
+    last_key = monotonic_ns();
+  } else {
+    stopped = 1;
+  }
+  const bool everywhere = from->si_code == SI_KERNEL && signal != SIGHUP;
+  if (command_pid > 0 && !everywhere) ::kill(command_pid, signal);
 }
-void forward_stop(int signal) {
-  stopped = 1;
-  if (command_pid > 0) ::kill(command_pid, signal);
+
+// Whether the end was wanted.
+bool was_stopped(int status) {
+  const TimeNs key = last_key;
+  const bool of_key = status == 128 + SIGINT || status == 128 + SIGQUIT;
+  return stopped || (key > 0 && (of_key || monotonic_ns() - key < kKeyTime));
 }
+
+// Handlers in place of those that the process was started with. A signal that it ignored stays
+// ignored, here and in the command.
+class Handlers {
+ public:
+  Handlers() {
+    struct sigaction forwarded {};
+    forwarded.sa_sigaction = forward_stop;
+    forwarded.sa_flags = SA_SIGINFO;
+    for (size_t i = 0; i < std::size(kStops); ++i) {
+      ::sigaction(kStops[i], nullptr, &stops_[i]);
+      if (stops_[i].sa_handler != SIG_IGN) ::sigaction(kStops[i], &forwarded, nullptr);
+    }
+  }
+  void put_back() const {
+    for (size_t i = 0; i < std::size(kStops); ++i) ::sigaction(kStops[i], &stops_[i], nullptr);
+  }
+
+ private:
+  struct sigaction stops_[std::size(kStops)];
+};
 
 struct CommandEnd {
   int status = 0;
@@ -122,26 +159,15 @@ CommandEnd run_command(char** command) {
     return {print_not_prepared(kRunProgram, {errno, std::strerror(errno)})};
   }
   Fd failure(ends[0]), failing(ends[1]);
-  struct sigaction noted {
-  }, forwarded{}, interrupt{}, quit{}, terminate{}, hang_up{};
-  noted.sa_handler = note_stop;
-  forwarded.sa_handler = forward_stop;
-  ::sigaction(SIGINT, &noted, &interrupt);
-  ::sigaction(SIGQUIT, &noted, &quit);
   // A signal between fork and the child's own handlers is delivered to the command.
   sigset_t signals, before;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGHUP);
+  for (int signal : kStops) sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, &before);
-  ::sigaction(SIGTERM, &forwarded, &terminate);
-  ::sigaction(SIGHUP, &forwarded, &hang_up);
+  const Handlers handlers;
   const pid_t child = ::fork();
   if (child == 0) {
-    ::sigaction(SIGINT, &interrupt, nullptr);
-    ::sigaction(SIGQUIT, &quit, nullptr);
-    ::sigaction(SIGTERM, &terminate, nullptr);
-    ::sigaction(SIGHUP, &hang_up, nullptr);
+    handlers.put_back();
     ::sigprocmask(SIG_SETMASK, &before, nullptr);
     const int status = replace_by(kRunProgram, command);
     (void)!::write(failing.get(), "f", 1);
@@ -165,7 +191,7 @@ CommandEnd run_command(char** command) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   const int exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  return {exit_status, exit_status != 0 && failed <= 0 && !stopped};
+  return {exit_status, exit_status != 0 && failed <= 0 && !was_stopped(exit_status)};
 }
 
 void print_end_of_dmesg(const std::string& directory) {
