@@ -53,6 +53,13 @@ expect 1 "$(timeout 20 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$ROCEFS" run
 expect 3 "$(timeout 20 "$ROCEFS" run --keep never -- sh -c 'exit 3' <&- >&- 2>&-; echo $?)" "closed files"
 nothing_is_left || fail "left: $(mounts) $(ls "$TMPDIR")"
 
+test_case "a command's status is told to a caller who does not listen any more"
+expect 7 "$(timeout 20 perl -e 'pipe(R, W); close(R); open(STDERR, ">&W"); exec @ARGV' "$ROCEFS" run -- sh -c 'exit 7'; echo $?)" "stderr, a closed pipe"
+mountpoint -q "$(mounts)" || fail "the mount did not stay"
+fusermount3 -u "$(mounts)" && rmdir "$TMPDIR"/rocefs-*
+await nothing_is_left
+expect 141 "$(run --keep never -- sh -c 'kill -PIPE $$'; echo $?)" "SIGPIPE of the command"
+
 test_case "a run that is stopped keeps no mount"
 expect 124 "$(timeout -s INT 1 "$ROCEFS" run -- sh -c 'trap "exit 7" INT TERM; while :; do sleep 0.01; done' 2>/dev/null; echo $?)" "SIGINT"
 expect 143 "$(timeout --preserve-status 0.5 "$ROCEFS" run -- sleep 60 2>/dev/null; echo $?)" "SIGTERM"

@@ -127,24 +127,29 @@ bool was_stopped(int status) {
 }
 
 // Handlers in place of those that the process was started with. A signal that it ignored stays
-// ignored, here and in the command.
+// ignored, here and in the command. Writing to a pipe that is closed is an error: the command's
+// status is wanted all the same.
 class Handlers {
  public:
   Handlers() {
-    struct sigaction forwarded {};
+    struct sigaction forwarded {
+    }, ignored{};
     forwarded.sa_sigaction = forward_stop;
     forwarded.sa_flags = SA_SIGINFO;
+    ignored.sa_handler = SIG_IGN;
     for (size_t i = 0; i < std::size(kStops); ++i) {
       ::sigaction(kStops[i], nullptr, &stops_[i]);
       if (stops_[i].sa_handler != SIG_IGN) ::sigaction(kStops[i], &forwarded, nullptr);
     }
+    ::sigaction(SIGPIPE, &ignored, &pipe_);
   }
   void put_back() const {
     for (size_t i = 0; i < std::size(kStops); ++i) ::sigaction(kStops[i], &stops_[i], nullptr);
+    ::sigaction(SIGPIPE, &pipe_, nullptr);
   }
 
  private:
-  struct sigaction stops_[std::size(kStops)];
+  struct sigaction stops_[std::size(kStops)], pipe_;
 };
 
 struct CommandEnd {
