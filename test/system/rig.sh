@@ -230,3 +230,14 @@ for arguments in "" "seed" "--timeout many seed=1" "--timeout" "--none seed=1" "
   expect 2 "$("$ROCEFS" wait -m "$mnt" $arguments 2>/dev/null; echo $?)" "status of '$arguments'"
 done
 expect 1 "$("$ROCEFS" wait -m "$dir/no" seed=1 2>/dev/null; echo $?)" "no mount there"
+
+test_case "wait tells of a directory that it may not read, also with wildcards"
+open_to_users
+mkdir -p "$dir/bin" "$dir/closed/one"
+chmod $($root && echo 700 || echo 0) "$dir/closed"
+install -m 755 "$ROCEFS" "$dir/bin"
+expect "1 rocefs: wait: $dir/closed: Permission denied" \
+  "$(outcome_of as_user "$dir/bin/rocefs" wait --timeout 0 "$dir/closed/*/state=1")" "a closed directory"
+! $root || expect "124 rocefs wait: $dir/closed/*/state: no such file" \
+  "$(outcome_of "$dir/bin/rocefs" wait --timeout 0 "$dir/closed/*/state=1")" "one who may"
+chmod 700 "$dir/closed"

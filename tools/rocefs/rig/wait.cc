@@ -131,13 +131,27 @@ std::string literally(const std::string& path) {
   return pattern;
 }
 
-std::vector<std::string> files_of(const std::string& pattern) {
+// Whether files may appear or answer later.
+bool passes_by_itself(int code) {
+  return code == ENOENT || code == ENOTDIR || code == ENODEV || code == EAGAIN || code == ESRCH;
+}
+
+// Fails if a directory cannot be read, by an errno that no waiting mends.
+Result<std::vector<std::string>> files_of(const std::string& pattern) {
+  static std::optional<Error> unreadable;  // glob(3) hands nothing to its callback
+  unreadable.reset();
+  auto refuse = [](const char* path, int code) {
+    if (passes_by_itself(code)) return 0;
+    unreadable = errorf(code, "{}: {}", path, std::strerror(code));
+    return 1;
+  };
   glob_t found{};
   std::vector<std::string> files;
-  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+  if (::glob(pattern.c_str(), 0, refuse, &found) == 0) {
     files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }
   ::globfree(&found);
+  if (unreadable) return *unreadable;
   return files;
 }
 
@@ -152,11 +166,6 @@ Result<std::string> read_all(int file) {
   }
   if (text.ends_with('\n')) text.pop_back();
   return text;
-}
-
-// Whether files may appear or answer later.
-bool passes_by_itself(int code) {
-  return code == ENOENT || code == ENOTDIR || code == ENODEV || code == EAGAIN || code == ESRCH;
 }
 
 // One look at the files of a condition. They stay open, for poll(2).
@@ -179,7 +188,9 @@ Result<ConditionLook> ConditionLook::at(const Condition& condition,
                                         const std::string& mount_point) {
   const bool absolute = condition.path().starts_with('/');
   const std::string place = absolute ? "" : mount_point + "/";
-  std::vector<std::string> paths = files_of(literally(place) + condition.path());
+  Result<std::vector<std::string>> found = files_of(literally(place) + condition.path());
+  if (!found) return found.error();
+  std::vector<std::string> paths = std::move(*found);
   ConditionLook look;
   // A path without wildcards is looked up for its own errno.
   const bool plain = condition.path().find_first_of("*?[") == std::string::npos;
