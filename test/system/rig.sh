@@ -215,8 +215,10 @@ test_case "wait ends in time where the files do not answer"
 kill -STOP $(pgrep -f "^$ROCEFS .*$mnt\$" -r S,R,D) $(pgrep -P "$(daemon_pid)")
 status=0
 said=$(timeout -s KILL 20 "$ROCEFS" wait --timeout 0.1 "$debug/links/*/rate=1G" 2>&1) || status=$?
+named=$(outcome_of timeout -s KILL 20 "$ROCEFS" wait -m "$mnt" --timeout 0.1 kernel/debug/rocefs/seed=1)
 kill -CONT $(pgrep -f "^$ROCEFS .*$mnt\$") $(pgrep -P "$(daemon_pid)")
 expect "124 rocefs wait: the files do not answer" "$status $said" "a mount that is stopped"
+expect "124 rocefs wait: the files do not answer" "$named" "a mount that is named"
 
 test_case "wait ends with its mount, and tells mistakes"
 wait_for --timeout none kernel/debug/rocefs/seed=2 2>"$dir/said" &

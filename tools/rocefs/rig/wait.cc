@@ -222,9 +222,9 @@ std::optional<dev_t> device_of(const std::string& mount_point) {
 
 // Knobs and states wake a poll when they change; counters and measured values do not, and are read
 // again after a time that grows. An empty mount point: all paths are absolute.
-Result<int> wait_until(const WaitOptions& options, const std::string& mount_point) {
+Result<int> wait_until(const WaitOptions& options, TimeNs deadline,
+                       const std::string& mount_point) {
   constexpr TimeNs kFirst = 5 * kMillisecond, kLongest = 50 * kMillisecond;
-  const TimeNs deadline = options.timeout == kNever ? kNever : monotonic_ns() + options.timeout;
   const std::optional<dev_t> device = device_of(mount_point);
   for (TimeNs pause = kFirst;; pause = std::min(pause * 3 / 2, kLongest)) {
     std::vector<ConditionLook> looks;
@@ -258,15 +258,34 @@ Result<int> wait_until(const WaitOptions& options, const std::string& mount_poin
   }
 }
 
-// wait_until() in another process: a caller whose file system does not answer waits in the kernel,
-// beyond the reach of a timer.
-Result<int> wait_bounded(const WaitOptions& options, const std::string& mount_point) {
+// Mount of the relative paths; empty if there are none. A named one that does not answer may do so
+// later.
+Result<std::string> mount_of(const WaitOptions& options) {
+  const bool relative =
+      std::any_of(options.conditions.begin(), options.conditions.end(),
+                  [](const Condition& one) { return !one.path().starts_with('/'); });
+  if (!relative) return std::string();
+  Result<std::string> chosen = chosen_mount(options.mount_point);
+  while (!chosen && chosen.error().code == ETIMEDOUT) chosen = chosen_mount(options.mount_point);
+  return chosen;
+}
+
+int choose_and_wait(const WaitOptions& options) {
+  const TimeNs deadline = options.timeout == kNever ? kNever : monotonic_ns() + options.timeout;
+  Result<std::string> mount_point = mount_of(options);
+  Result<int> status =
+      mount_point ? wait_until(options, deadline, *mount_point) : Result<int>(mount_point.error());
+  return status ? *status : print_failure({1, "wait: " + status.error().reason});
+}
+
+// choose_and_wait() in another process: a caller whose file system does not answer waits in the
+// kernel, beyond the reach of a timer.
+Result<int> wait_bounded(const WaitOptions& options) {
   const pid_t looker = ::fork();
   if (looker < 0) return Error{errno, std::strerror(errno)};
   if (looker == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    Result<int> status = wait_until(options, mount_point);
-    ::_exit(status ? *status : print_failure({1, "wait: " + status.error().reason}));
+    ::_exit(choose_and_wait(options));
   }
   Fd process(static_cast<int>(::syscall(SYS_pidfd_open, looker, 0)));
   const TimeNs limit = options.timeout + kAnswer;
@@ -293,18 +312,9 @@ int wait_for_files(int argc, char** argv) {
     std::fputs(kWaitUsage, stdout);
     return finish_output(0);
   }
-  std::string mount_point;
-  const bool relative =
-      std::any_of(options->conditions.begin(), options->conditions.end(),
-                  [](const Condition& one) { return !one.path().starts_with('/'); });
-  if (relative) {
-    Result<std::string> chosen = chosen_mount(options->mount_point);
-    if (!chosen) return print_failure({1, std::string("wait: ") + chosen.error().reason});
-    mount_point = std::move(*chosen);
-  }
   ::signal(SIGCHLD, SIG_DFL);  // the exit status of the child is the answer
-  Result<int> status = options->timeout == kNever ? wait_until(*options, mount_point)
-                                                  : wait_bounded(*options, mount_point);
+  if (options->timeout == kNever) return choose_and_wait(*options);
+  Result<int> status = wait_bounded(*options);
   if (!status) return print_failure({1, std::string("wait: ") + status.error().reason});
   return *status;
 }
