@@ -221,13 +221,18 @@ expect "124 rocefs wait: the files do not answer" "$status $said" "a mount that 
 expect "124 rocefs wait: the files do not answer" "$named" "a mount that is named"
 
 test_case "wait ends with its mount, and tells mistakes"
-wait_for --timeout none kernel/debug/rocefs/seed=2 2>"$dir/said" &
-waiting=$!
-await pgrep -f "^$ROCEFS wait -m $mnt --timeout none" >/dev/null
-unmount
-status=0
-wait $waiting || status=$?
-expect "1 rocefs: wait: $mnt: the mount has ended" "$status $(cat "$dir/said")" "a mount that has ended"
+looks() { ls -l "/proc/$1/fd" | grep -q " $mnt/"; }  # PID
+ln -s "$mnt" "$dir/link"
+for path in kernel/debug/rocefs/seed "$debug/seed" "$dir/link/kernel/debug/rocefs/s[e]ed"; do
+  mounted
+  "$ROCEFS" wait -m "$mnt" --timeout none "$path=2" 2>"$dir/said" &
+  waiting=$!
+  await looks $waiting
+  unmount
+  status=0
+  wait $waiting || status=$?
+  expect "1 rocefs: wait: $mnt: the mount has ended" "$status $(cat "$dir/said")" "$path of a mount that has ended"
+done
 for arguments in "" "seed" "--timeout many seed=1" "--timeout" "--none seed=1" "=1" "seed>x"; do
   expect 2 "$("$ROCEFS" wait -m "$mnt" $arguments 2>/dev/null; echo $?)" "status of '$arguments'"
 done

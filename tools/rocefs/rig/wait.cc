@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -220,17 +222,76 @@ std::optional<dev_t> device_of(const std::string& mount_point) {
   return root.st_dev;
 }
 
+// Part of a path that leads to an existing file, without links. It ends before wildcards.
+std::string existing_part(const std::string& path) {
+  std::string part = path.substr(0, path.find_first_of("*?[\\"));
+  for (size_t slash; (slash = part.rfind('/')) != std::string::npos;) {
+    part.resize(slash);
+    std::unique_ptr<char, decltype(&std::free)> real(::realpath((part + "/").c_str(), nullptr),
+                                                     std::free);
+    if (real) return real.get();
+  }
+  return "";
+}
+
+// Mount that a path with a slash at its beginning leads to; empty if that is no rocefs.
+std::string rocefs_of(const std::string& path) {
+  const std::string place = existing_part(path);
+  const Mount* nearest = nullptr;
+  const std::vector<Mount> table = mount_table();
+  for (const Mount& mount : table) {
+    const std::string& point = mount.point;
+    const bool above = place.starts_with(point) &&
+                       (point == "/" || place.size() == point.size() || place[point.size()] == '/');
+    if (above && (!nearest || point.size() >= nearest->point.size())) nearest = &mount;
+  }
+  return nearest && nearest->is_rocefs() ? nearest->point : "";
+}
+
+// Mounts of the files, each from the first look at which it is there.
+class Mounts {
+ public:
+  Mounts(const std::vector<Condition>& conditions, const std::string& mount_point)
+      : conditions_(conditions), mount_point_(mount_point), known_(conditions.size()) {}
+
+  // ENOTCONN if one has ended.
+  Result<void> check() {
+    for (size_t i = 0; i < conditions_.size(); ++i) {
+      if (!known_[i]) {
+        known_[i] = mount_of(conditions_[i].path());
+      } else if (device_of(known_[i]->point) != known_[i]->device) {
+        return errorf(ENOTCONN, "{}: the mount has ended", known_[i]->point);
+      }
+    }
+    return {};
+  }
+
+ private:
+  struct Known {
+    std::string point;
+    dev_t device;
+  };
+
+  std::optional<Known> mount_of(const std::string& path) const {
+    const std::string point = path.starts_with('/') ? rocefs_of(path) : mount_point_;
+    const std::optional<dev_t> device = point.empty() ? std::nullopt : device_of(point);
+    return device ? std::optional(Known{point, *device}) : std::nullopt;
+  }
+
+  const std::vector<Condition>& conditions_;
+  const std::string& mount_point_;
+  std::vector<std::optional<Known>> known_;  // by condition
+};
+
 // Knobs and states wake a poll when they change; counters and measured values do not, and are read
 // again after a time that grows. An empty mount point: all paths are absolute.
 Result<int> wait_until(const WaitOptions& options, TimeNs deadline,
                        const std::string& mount_point) {
   constexpr TimeNs kFirst = 5 * kMillisecond, kLongest = 50 * kMillisecond;
-  const std::optional<dev_t> device = device_of(mount_point);
+  Mounts mounts(options.conditions, mount_point);
   for (TimeNs pause = kFirst;; pause = std::min(pause * 3 / 2, kLongest)) {
     std::vector<ConditionLook> looks;
-    if (device_of(mount_point) != device) {
-      return errorf(ENOTCONN, "{}: the mount has ended", mount_point);
-    }
+    if (Result<void> there = mounts.check(); !there) return there.error();
     for (const Condition& condition : options.conditions) {
       Result<ConditionLook> look = ConditionLook::at(condition, mount_point);
       if (!look) return look.error();
