@@ -29,7 +29,7 @@ void ActiveFlow::begin() {
 
 void ActiveFlow::end(TimeNs now, Result<void> result) {
   stats().ended_ns.set(static_cast<uint64_t>(now));
-  if (!spans_regions()) {
+  if (!in_regions()) {
     stop();
     return report(std::move(result));
   }

@@ -25,8 +25,6 @@ class ActiveFlow : public FlowRun, protected FlowEndpoint::Handler {
   virtual void on_completions(TimeNs now) = 0;
   // Closes the endpoints and cancels the derived class' events. Again is harmless.
   virtual void close() = 0;
-  // Whether the far end is in another region of the fabric: what touches both is done alone.
-  virtual bool spans_regions() const { return false; }
 
   void begin();
   void end(TimeNs now, Result<void> result);
@@ -40,6 +38,9 @@ class ActiveFlow : public FlowRun, protected FlowEndpoint::Handler {
   FabricResources& part() { return part_; }
   Scheduler& scheduler() { return part_.scheduler(); }
   bool running() const { return running_; }
+  // Whether what touches devices of both ends, and registered memory, is done alone: packets of
+  // flows that have ended may still arrive in another region.
+  bool in_regions() const { return parts_.fabric.in_regions(); }
   bool reads() const { return spec().op == FlowOp::kRead; }
 
  private:

@@ -38,10 +38,6 @@ Result<void> Flow::start() {
   return {};
 }
 
-bool Flow::spans_regions() const {
-  return far_.is_open() && &far_.port().host().fabric() != &near_.port().host().fabric();
-}
-
 Result<void> Flow::open() {
   std::optional<uint64_t> file;
   if (parts().input) file = parts().input->bytes().size();
@@ -54,8 +50,8 @@ Result<void> Flow::open() {
   if (far.core() != part().core()) {
     return errorf(EHOSTUNREACH, "no cables lead from {} to {}", spec().from, spec().to);
   }
-  if (&far != &part() && spec().op != FlowOp::kWrite && spec().op != FlowOp::kRead) {
-    return errorf(EOPNOTSUPP, "op={}: flows between regions write or read",
+  if (in_regions() && spec().op != FlowOp::kWrite && spec().op != FlowOp::kRead) {
+    return errorf(EOPNOTSUPP, "op={}: flows in regions write or read",
                   flow_op_info(spec().op).name);
   }
   near_.set_plan(*plan);
@@ -155,7 +151,7 @@ void Flow::after_send(uint32_t pair, uint64_t position) {
     const uint8_t* far = far_.message(pair, position).data();
     if (std::memcmp(near, far, length) != 0) stats().mismatched.add();
   }
-  if (spans_regions()) return;  // close() accounts for the far end; it has no receive requests
+  if (in_regions()) return;  // close() accounts for the far end; it has no receive requests
   far_.account(pair);
   far_.post_receives(pair, is_unreliable(spec().op) ? far_.received(pair) : near_.completed(pair));
 }

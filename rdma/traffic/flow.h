@@ -49,7 +49,6 @@ class Flow final : public ActiveFlow, private ArrivalListener {
   void take_datagram(const Completion& completion);
   bool atomics_are_right() const;
   void close() override;
-  bool spans_regions() const override;
 
   FlowEndpoint near_, far_;
   std::function<void()> on_arrival_;
