@@ -122,7 +122,7 @@ TimeNs Engine::next_due() const {
 }
 
 // Whether the agenda's first task comes before the scheduler's next event.
-bool Engine::task_is_next(TimeNs limit) const {
+bool Engine::task_is_next(TimeNs limit) {
   if (agenda_.empty()) return false;
   const Moment& wanted = agenda_.begin()->first.first;
   TimeNs next = next_event();

@@ -157,14 +157,14 @@ class Engine final : private FirstCoreWork {
   TimeNs next_due() const override;
   void run_alone(TimeNs limit, int most);
   void retry_posts();
-  TimeNs next_event() const { return regions_ ? regions_->next() : scheduler_.next(); }
+  TimeNs next_event() { return regions_ ? regions_->next() : scheduler_.next(); }
   bool run_next(TimeNs limit) {
     return regions_ ? regions_->step(limit) : scheduler_.run_one(limit);
   }
   void pass(TimeNs now) { regions_ ? regions_->pass(now) : scheduler_.pass(now); }
   bool is_idle();
   Outstanding all_outstanding();
-  bool task_is_next(TimeNs limit) const;
+  bool task_is_next(TimeNs limit);
   bool step_or_task(TimeNs limit);
   // Runs the next task or event that is due by `limit`; false if there is none.
   bool step(TimeNs limit) { return agenda_.empty() ? run_next(limit) : step_or_task(limit); }

@@ -6,6 +6,8 @@
 namespace rocefs {
 namespace {
 
+// Longest window. A run is idle only at the end of one, and tasks of alone() wait for it.
+constexpr TimeNs kLongest = kMicrosecond;
 // With fewer events in a window, it costs more to wake another thread than it takes over.
 constexpr uint64_t kFew = 128;
 
@@ -35,35 +37,44 @@ TimeNs Regions::next_of_regions() const {
   return due;
 }
 
-TimeNs Regions::next() const {
+TimeNs Regions::next() {
+  if (between_windows()) hand_over();
   const TimeNs due = std::min(common_.next(), next_of_regions());
   return between_windows() ? due : std::min(due, end_ - 1);
 }
 
 void Regions::hand_over() {
   for (const auto& one : regions_) {
-    if (std::exchange(one->ran_here_, false)) one->work_->hand_over();
+    if (std::exchange(one->sent_, false)) one->work_->hand_over();
   }
 }
 
 bool Regions::step(TimeNs limit) {
   if (!lookahead_known_) {
     hand_over();  // a longer window could be longer than what is on its way takes
-    window_ = std::max<TimeNs>(lookahead_(), 1);
+    window_ = std::clamp<TimeNs>(lookahead_(), 1, kLongest);
     lookahead_known_ = true;
     end_ = 0;
   }
+  if (between_windows()) hand_over();  // what was sent alone, between two windows
   const TimeNs common = common_.next();
   TimeNs due = next_of_regions();
   if (!between_windows()) due = std::min(due, end_ - 1);
   if (std::min(common, due) > limit || std::min(common, due) == kNever) return false;
   if (common <= due) {
+    if (!late_.empty()) {
+      finish();  // may schedule something earlier
+      return true;
+    }
     for (const auto& one : regions_) one->scheduler_.pass(common);
     return common_.run_one(limit);
   }
   if (due >= end_) end_ = due > kNever - window_ ? kNever : (due / window_ + 1) * window_;
   run_regions(std::min({end_ - 1, common - 1, limit}));
-  if (between_windows()) hand_over();
+  if (between_windows()) {
+    finish();
+    hand_over();
+  }
   return true;
 }
 
@@ -84,13 +95,11 @@ void Regions::run_regions(TimeNs last) {
   ran_ = 0;
   for (uint32_t number : active_) {
     Region& one = *regions_[number];
-    one.ran_here_ = true;
     ran_ += one.ran_;
     std::move(one.late_.begin(), one.late_.end(), std::back_inserter(late_));
     one.late_.clear();
   }
   common_.pass(last);
-  if (!late_.empty()) run_late();
 }
 
 void Regions::run(Region& region, TimeNs last) {
@@ -102,8 +111,9 @@ void Regions::run(Region& region, TimeNs last) {
   region.work_->leave();
 }
 
-void Regions::run_late() {
-  for (const auto& one : regions_) one->scheduler_.pass(last_);
+void Regions::finish() {
+  if (late_.empty()) return;
+  for (const auto& one : regions_) one->scheduler_.pass(common_.now());
   std::stable_sort(late_.begin(), late_.end(),
                    [](const Region::Late& a, const Region::Late& b) { return a.at < b.at; });
   for (Region::Late& one : std::exchange(late_, {})) one.task();

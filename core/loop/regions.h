@@ -49,6 +49,8 @@ class Region {
   void set_work(RegionWork& work) { work_ = &work; }
   // Alone: something that enter() will take is due then.
   void expect(TimeNs due) { expected_ = std::min(expected_, due); }
+  // There is something to hand over.
+  void note_sent() { sent_ = true; }
 
  private:
   friend class Regions;
@@ -62,8 +64,8 @@ class Region {
   RegionWork* work_ = nullptr;
   TimeNs expected_ = kNever;
   uint64_t ran_ = 0;        // events in the latest step
-  bool ran_here_ = false;   // in the window: there may be something to hand over
-  std::vector<Late> late_;  // tasks for the end of the step
+  bool sent_ = false;       // since hand_over()
+  std::vector<Late> late_;  // tasks for the end of the window
 };
 
 class Regions {
@@ -80,7 +82,7 @@ class Regions {
   void lookahead_changed() { lookahead_known_ = false; }
 
   // Due time of the next event; kNever if there is none.
-  TimeNs next() const;
+  TimeNs next();
   // Runs the next event of no region, or what is due in the regions' next window before that and by
   // `limit`. False if nothing is.
   bool step(TimeNs limit);
@@ -88,9 +90,12 @@ class Regions {
   bool between_windows() const { return last_ + 1 >= end_; }
   // Lets time pass up to `now`, which must not be later than next().
   void pass(TimeNs now);
-  // While regions run, `task` runs at the end of the step, alone, after those of earlier times;
-  // else at once. The region's thread.
+  // While regions run, `task` runs alone at the end of the window, or before the next event of no
+  // region, or by finish(): after those of earlier times. Else it runs at once. The region's
+  // thread.
   void alone(size_t region, Task task);
+  // Runs those tasks now: for what acts on all that has happened by now, or tells of it.
+  void finish();
 
   // Sum of all regions.
   Outstanding outstanding() const;
@@ -103,7 +108,6 @@ class Regions {
   void hand_over();
   void run_regions(TimeNs last);
   void run(Region& region, TimeNs last);
-  void run_late();
 
   Scheduler& common_;
   std::vector<std::unique_ptr<Region>> regions_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "core/loop/regions.h"
 #include "core/loop/scheduler.h"
 #include "rdma/fabric/pause_frames.h"
 #include "rdma/packet/packet.h"
@@ -29,17 +30,17 @@ struct Crossing {
 
 class Crossings {
  public:
-  Crossings() = default;
+  explicit Crossings(Region& from) : from_(from) {}
   Crossings(const Crossings&) = delete;
   Crossings& operator=(const Crossings&) = delete;
 
-  // Sending region.
+  // Sending region, or alone.
   void add(Link& link, PacketPtr&& packet, TimeNs arrival) {
-    first_ = std::min(first_, arrival);
+    note(arrival);
     added_.push_back({&link, std::move(packet), arrival, {}});
   }
   void add(Link& link, const PauseFrame& pause) {
-    first_ = std::min(first_, pause.arrival);
+    note(pause.arrival);
     added_.push_back({&link, nullptr, 0, pause});
   }
 
@@ -67,10 +68,15 @@ class Crossings {
     for (std::vector<Crossing>* list : {&handed_, &added_}) {
       std::erase_if(*list, [&](const Crossing& one) { return one.link == &link && !one.packet; });
     }
+    first_ = kNever;
+    for (const Crossing& one : added_) {
+      first_ = std::min(first_, one.packet ? one.arrival : one.pause.arrival);
+    }
   }
   void clear() {
     added_.clear();
     handed_.clear();
+    first_ = kNever;
   }
 
   // Receiving region: gives each to `take`.
@@ -81,6 +87,12 @@ class Crossings {
   }
 
  private:
+  void note(TimeNs due) {
+    if (added_.empty()) from_.note_sent();
+    first_ = std::min(first_, due);
+  }
+
+  Region& from_;
   alignas(64) std::vector<Crossing> added_;
   TimeNs first_ = kNever;
   alignas(64) std::vector<Crossing> handed_;

@@ -96,6 +96,7 @@ class FabricResources {
 
   // Null ends capturing.
   void set_capture(CaptureSink* sink) { capture_ = sink; }
+  bool captures() const { return capture_ != nullptr; }
   void capture(const Port& from, Packet& packet, TimeNs now) {
     if (capture_ && materialize(packet)) capture_->captured(from, packet, now);
   }

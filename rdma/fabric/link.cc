@@ -75,7 +75,7 @@ void Link::prefetch_transmit(int step) const {
   if (step > 0) return source_->prefetch(step);
   __builtin_prefetch(source_, 1);
   prefetch_two_lines(&deliver_);
-  in_flight_.prefetch();
+  if (!sides_.crossings) in_flight_.prefetch();
 }
 
 void Link::prefetch_deliver(int step) const {

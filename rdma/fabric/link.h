@@ -102,7 +102,8 @@ inline constexpr CounterRow<LinkCounters> kLinkCounters[] = {
 };
 
 struct LinkLosses {
-  Counter lost, lost_bytes, overflowed;
+  Counter lost, lost_bytes;
+  Counter overflowed;  // add_shared(): the switches at both ends count
 };
 inline constexpr CounterRow<LinkLosses> kLinkLosses[] = {
     {"lost", &LinkLosses::lost, "packets lost by the link"},

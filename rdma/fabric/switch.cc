@@ -205,7 +205,7 @@ bool Switch::enqueue(IngressPort* from, EgressPort& to, PacketPtr&& arriving, Ti
   EgressQueue& queue = this->queue(to.index, priority);
   const bool stored = flooded != kNoCopy && flooded_.copies(flooded) > 0;
   if (Shortage lacks = shortage(from, to, priority, length, stored); lacks.link) {
-    lacks.link->losses().overflowed.add();
+    lacks.link->losses().overflowed.add_shared();
     (drops_.*lacks.room).add();
     rests_[to.index].egress_counters[priority].dropped.add();
     return false;

@@ -8,7 +8,7 @@ Crossings& RegionExchange::way_to(RegionExchange& other) {
   for (const Way& one : ways_) {
     if (one.to == &other) return *one.crossings;
   }
-  return *ways_.emplace_back(&other, std::make_unique<Crossings>()).crossings;
+  return *ways_.emplace_back(&other, std::make_unique<Crossings>(region_)).crossings;
 }
 
 void RegionExchange::enter() {

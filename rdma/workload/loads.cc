@@ -116,6 +116,9 @@ Loads::Entry* Loads::find(std::string_view name, uint64_t id) {
 void Loads::start(std::string_view line, const OperationPtr& operation, Answer<void> answer) {
   Result<LoadSpec> spec = parse_load(line);
   if (!spec) return answer(spec.error());
+  if (parts_.fabric.in_regions()) {
+    return answer(Error{EOPNOTSUPP, "a simulation with --threads has its loads in the file"});
+  }
   std::string name = spec->name;
   if (entries_.contains(name)) return answer(errorf(EEXIST, "there is a load {} already", name));
   if (entries_.size() >= kMaxLoads) {

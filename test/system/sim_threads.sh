@@ -52,9 +52,86 @@ grep -q '^262 of 262 flows done' "$dir/1.txt" || fail "the flows: $(cat "$dir/1.
 awk -F, 'NR > 2 {end = $5 + $8; if ($1 != load && end < last) bad = 1; last = end} END {exit bad}' "$dir/1/flows.csv" || fail "flows.csv is not in the order of ends"
 
 test_case "a recording, which stops the run to look at it, changes nothing"
-sim --threads 2 --out "$dir/seen" --view "$dir/loads.ini" >"$dir/seen.txt" 2>"$dir/seen.err" || fail "$(cat "$dir/seen.err")"
-expect "$(cat "$dir/1.txt")" "$(cat "$dir/seen.txt")" "the table"
-expect "$(files_of 1 | grep -v report.html)" "$(files_of seen | grep -v "report.html\|view.jsonl")" "the files"
+# Retransmissions that arrive at queue pairs of flows that have ended.
+cat >"$dir/late.ini" <<'INI'
+[topology]
+kind = fat-tree
+k = 8
+rate = 100G
+delay = 3us
+[sim]
+until = 1ms
+[flows]
+a = write h0 h127 size=64K count=3 timeout=2 retry=7
+b = write h1 h100 size=32K count=3 timeout=2 retry=7 start=1us
+c = read h2 h90 size=64K count=3 timeout=2 retry=7 start=2us
+[sample]
+interval = 300ns
+INI
+sim --threads 2 --out "$dir/unseen" "$dir/late.ini" >"$dir/unseen.txt" 2>&1 || fail "$(cat "$dir/unseen.txt")"
+sim --threads 2 --out "$dir/seen" --view "$dir/late.ini" >"$dir/seen.txt" 2>&1 || fail "$(cat "$dir/seen.txt")"
+grep -q 'retransmitted' "$dir/unseen/flows.csv" || fail "the columns: $(head -n 2 "$dir/unseen/flows.csv")"
+expect "$(grep trace "$dir/unseen.txt")" "$(grep trace "$dir/seen.txt")" "the table"
+expect "$(files_of unseen | grep -v report.html)" "$(files_of seen | grep -v "report.html\|view.jsonl")" "the files"
+
+test_case "switches at both ends of a cable count what overflows"
+cat >"$dir/drops.ini" <<'INI'
+[topology]
+kind = fat-tree
+k = 8
+rate = 100G
+[sim]
+until = 1ms
+[load p]
+pattern = permutation
+size = 20M
+[knobs]
+kernel/debug/rocefs/links/agg_*-core_*/rate = 60G
+kernel/debug/rocefs/links/agg_*-core_*/buffer = 9K
+kernel/debug/rocefs/links/core_*-agg_*/rate = 10G
+kernel/debug/rocefs/fabric/core_*/buffer/size = 40K
+INI
+for threads in 1 5; do
+  sim --threads $threads --out "$dir/drops$threads" "$dir/drops.ini" >"$dir/drops$threads.txt" 2>&1 || true  # flows still run
+done
+expect "$(files_of drops1)" "$(files_of drops5)" "the files"
+awk -F, 'NR == 2 {for (i = 1; i <= NF; ++i) at[$i] = i} NR > 2 {sum += $at["overflowed"]} END {exit !(sum > 1000)}' "$dir/drops1/links.csv" || fail "nothing overflowed: $(head -n 3 "$dir/drops1/links.csv")"
+
+test_case "PFC that is turned off between events resumes at once"
+cat >"$dir/pfc.ini" <<'INI'
+[topology]
+kind = fat-tree
+k = 8
+rate = 100G
+[sim]
+until = 4ms
+[flows]
+a{0..7} = write h{0..7} h127 size=1M count=4 timeout=20
+[knobs]
+kernel/debug/rocefs/links/agg_7_*-edge_7_3/rate = 5M
+kernel/debug/rocefs/fabric/agg_7_*/buffer/size = 1M
+kernel/debug/rocefs/fabric/agg_7_*/pfc/headroom = 10K
+[at]
+1234567ns = kernel/debug/rocefs/fabric/agg_7_*/pfc/enable=0
+INI
+paused() { awk -F, 'NR == 2 {for (i = 1; i <= NF; ++i) at[$i] = i} NR > 2 && $0 ~ /core_[0-9]+-agg_7/ {print $2, int($at["paused_ns"] / 50000)}' "$dir/$1/links.csv"; }
+sim --out "$dir/pfc0" "$dir/pfc.ini" >"$dir/pfc0.txt" 2>&1 || true
+sim --threads 2 --out "$dir/pfc2" "$dir/pfc.ini" >"$dir/pfc2.txt" 2>&1 || true
+expect "$(paused pfc0)" "$(paused pfc2)" "the pauses in units of 50 us"
+paused pfc0 | grep -q ' 2[0-9]$' || fail "no pause of a millisecond: $(paused pfc0)"
+
+test_case "a network of one region ends with its flows"
+cat >"$dir/star.ini" <<'INI'
+[topology]
+kind = star
+hosts = 8
+[flows]
+f = write h0 h1 size=64K count=4
+[at]
+1ms = kernel/debug/rocefs/links/h0-sw_0/loss=0.5
+INI
+sim --threads 4 "$dir/star.ini" >"$dir/star.txt" 2>&1 || fail "$(cat "$dir/star.txt")"
+grep -q 'has not come due: the run ended at' "$dir/star.txt" || fail "the run went on: $(cat "$dir/star.txt")"
 
 test_case "PFC pauses, losses and a cable that goes down are among them"
 awk -F, 'NR == 2 {for (i = 1; i <= NF; ++i) at[$i] = i} NR > 2 {pauses += $at["paused_ns"]; lost += $at["lost"]} END {exit !(pauses > 0 && lost > 0)}' "$dir/1/links.csv" || fail "links.csv: $(head -n 3 "$dir/1/links.csv")"
@@ -90,6 +167,19 @@ refused " capture of h0-edge_0_0 is on: not with --threads" '[flows]' "$flow" '[
 refused " a cable between two switches has no delay: not with --threads" '[flows]' "$flow" '[knobs]' 'kernel/debug/rocefs/links/edge_0_0-agg_0_0/delay = 0'
 refused " PCC runs on h3: not with --threads" '[flows]' "$flow" '[knobs]' 'class/infiniband/h3/pcc/algo = dcqcn' 'class/infiniband/h3/pcc/state = start'
 refused " capture=yes: not with --threads" '[sim]' 'capture = yes' '[flows]' "$flow"
+
+test_case "and so is what a line of [at] begins"
+stopped() {  # STATUS, REASON, lines of the ini
+  { printf '[topology]\nkind = fat-tree\nk = 8\n[flows]\nf = write h0 h1 size=64K count=1000\n[at]\n'; printf '%s\n' "${@:3}"; } >"$dir/bad.ini"
+  local status=0
+  sim --threads 2 "$dir/bad.ini" >"$dir/bad.txt" 2>"$dir/bad.err" || status=$?
+  expect "$1" "$status" "the status: $(cat "$dir/bad.err")"
+  grep -qF "$2" "$dir/bad.err" || fail "the reason: $(cat "$dir/bad.err")"
+}
+stopped 2 "bad.ini:7: packets are captured: not with --threads" "10us = kernel/debug/rocefs/pcap=$dir/bad.pcap"
+stopped 2 "bad.ini:7: faults of core_0-agg_7_0 are injected: not with --threads" "10us = kernel/debug/rocefs/inject/add='x drop core_0-agg_7_0 count=20'"
+stopped 2 "a simulation with --threads has its loads in the file" "10us = kernel/debug/rocefs/loads/start='x pattern=ring-allreduce size=1M hosts=h{0..127}'"
+stopped 2 "bad.ini:7: NPCC of edge_0_0 is on: not with --threads" "10us = kernel/debug/rocefs/fabric/edge_0_0/ports/1/npcc/enable=1"
 
 test_case "the command line's mistakes are told"
 status=0

@@ -60,7 +60,12 @@ struct Node final : RegionWork {
     const size_t to = rng.below(out.size());
     const TimeNs due = now + kLookahead + static_cast<TimeNs>(rng.below(3)) * 50;
     Ball next{due, static_cast<int>(number), ball.left - 1};
-    to == number ? throw_in(next) : out[to].push_back(next);
+    if (to == number) {
+      throw_in(next);
+    } else {
+      out[to].push_back(next);
+      regions[number].note_sent();
+    }
     if (ball.left % 8 == 0) {
       regions.alone(number, [this, now] { told.push_back(now); });
     }
@@ -199,12 +204,35 @@ TEST_CASE("regions: stops in windows change nothing") {
     for (auto& node : world.nodes) node->throw_in({10, -1, 200});
     for (TimeNs limit = every;; limit += every) {
       world.run(limit);
-      if (world.regions.next() == kNever) return world.logs();
+      if (world.regions.next() == kNever) return std::pair(world.logs(), Node::all_told());
     }
   };
   auto without = logs(kSecond);
   CHECK(logs(7) == without);
   CHECK(logs(133) == without);
+}
+
+TEST_CASE("regions: what is sent while none of them runs arrives in time") {
+  World world(1, 2);
+  world.nodes[0]->throw_in({10, -1, 0});
+  world.run(50);
+  world.run(1000);
+  CHECK(world.common.now() == 99);
+  world.regions.pass(130);
+  world.nodes[0]->out[1].push_back({240, 0, 0});
+  world.regions[0].note_sent();
+  CHECK(world.regions.next() == 240);
+  world.run(1000);
+  CHECK(world.nodes[1]->log == std::vector<Node::Line>{{240, 0, 0}});
+}
+
+TEST_CASE("regions: windows end where nothing goes from one region to another, too") {
+  World world(1, 1);
+  world.regions.set_lookahead([] { return kNever; });
+  world.nodes[0]->throw_in({10, -1, 0});
+  world.run(kSecond);
+  CHECK(world.regions.between_windows());
+  CHECK(world.common.now() == kMicrosecond - 1);
 }
 
 TEST_CASE("regions: a changed lookahead is asked for again") {

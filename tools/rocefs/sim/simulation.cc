@@ -289,6 +289,7 @@ std::optional<std::string> Simulation::text_of(const std::string& path) {
 }
 
 std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
+  if (next < stores_.size() && stores_[next].at <= now) finish_regions();
   for (; next < stores_.size() && stores_[next].at <= now; ++next) {
     const Store& due = stores_[next];
     const bool knobs = due.path == below_debug("set");
@@ -441,7 +442,15 @@ void Simulation::keep_failure(const Result<void>& result) {
   result_.failure = Failure{1, result.error().reason};
 }
 
+// Flows that have ended in the window that runs are told of.
+void Simulation::finish_regions() {
+  on_core([this] {
+    if (Regions* regions = instance_->engine().regions()) regions->finish();
+  });
+}
+
 void Simulation::collect() {
+  finish_regions();
   on_core([this] { instance_->traffic().account(); });
   for (const std::vector<size_t>& places : {running_, to_come_}) {
     for (size_t place : places) {

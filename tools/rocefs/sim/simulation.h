@@ -115,6 +115,7 @@ class Simulation final : private FlowSink {
   explicit Simulation(const Config& config) : config_(config), sampler_(config.scenario.interval) {}
   std::optional<Failure> build(const Scenario::Variant* variant, uint64_t seed, size_t threads);
   std::optional<Failure> check_regions() const;
+  void finish_regions();
   std::optional<Failure> add_loads(const Scenario::Variant* variant, uint64_t seed);
   std::optional<Failure> apply_knobs(const Scenario::Variant* variant);
   void take_log(LogLevel level, std::string_view line);

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 
+#include "rdma/fabric/injector.h"
 #include "rdma/nic/device.h"
 #include "rdma/traffic/flow_ops.h"
 
@@ -30,8 +31,12 @@ Result<void> check_threads(const Fabric& fabric) {
     if (one->observed())
       return errorf(EOPNOTSUPP, "NPCC of {} is on: not with --threads", one->name());
   }
+  if (fabric.captures()) return Error{EOPNOTSUPP, "packets are captured: not with --threads"};
   TimeNs least = kNever;
-  for (const Link* link : fabric.links()) {
+  for (Link* link : fabric.links()) {
+    if (dynamic_cast<const Injector*>(&link->sink())) {
+      return errorf(EOPNOTSUPP, "faults of {} are injected: not with --threads", link->name());
+    }
     if (link->parameters().capture) {
       return errorf(EOPNOTSUPP, "capture of {} is on: not with --threads", link->name());
     }
