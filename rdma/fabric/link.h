@@ -164,7 +164,7 @@ class alignas(128) Link final : public KnobOwner {
   void take(Crossing& crossing);
   void connect(LinkSource& source, LinkSink& sink) {
     source_ = &source;
-    sink_ = &sink;
+    sink_ = rest_->far_end = &sink;
   }
   // Sets the other direction of the cable, in both links.
   void set_reverse(Link& reverse) {
@@ -172,6 +172,8 @@ class alignas(128) Link final : public KnobOwner {
     reverse.rest_->reverse = this;
   }
   LinkSink& sink() { return *sink_; }
+  // Whether a filter is between the link and its far end.
+  bool filtered() const { return sink_ != rest_->far_end; }
   // Places a filter between the link and its far end.
   void set_sink(LinkSink& sink) { sink_ = &sink; }
   const LinkParameters& parameters() const { return parameters_; }
@@ -253,6 +255,7 @@ class alignas(128) Link final : public KnobOwner {
     Rng rng;
     LinkLosses losses;
     Link* reverse = nullptr;
+    LinkSink* far_end = nullptr;
     LinkTap* tap = nullptr;
     std::vector<std::function<void()>> state_listeners;
     std::vector<std::function<void()>> parameter_listeners;

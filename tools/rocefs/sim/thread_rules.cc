@@ -2,7 +2,6 @@
 
 #include <cerrno>
 
-#include "rdma/fabric/injector.h"
 #include "rdma/nic/device.h"
 #include "rdma/traffic/flow_ops.h"
 
@@ -33,8 +32,8 @@ Result<void> check_threads(const Fabric& fabric) {
   }
   if (fabric.captures()) return Error{EOPNOTSUPP, "packets are captured: not with --threads"};
   TimeNs least = kNever;
-  for (Link* link : fabric.links()) {
-    if (dynamic_cast<const Injector*>(&link->sink())) {
+  for (const Link* link : fabric.links()) {
+    if (link->filtered()) {
       return errorf(EOPNOTSUPP, "faults of {} are injected: not with --threads", link->name());
     }
     if (link->parameters().capture) {
