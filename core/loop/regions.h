@@ -77,7 +77,7 @@ class Regions {
   size_t count() const { return regions_.size(); }
   Region& operator[](size_t number) { return *regions_[number]; }
   // `lookahead` tells the least time that anything takes from one region to another, at least 1 ns;
-  // it is asked again after changed().
+  // it is asked again after lookahead_changed().
   void set_lookahead(std::function<TimeNs()> lookahead);
   void lookahead_changed() { lookahead_known_ = false; }
 
