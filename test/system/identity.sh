@@ -8,7 +8,7 @@ logs=$dir
 mounted -o allow_other
 verbs=("$ROCEFS" enter -m "$mnt" -- setpriv --reuid="$user" --regid="$user" --clear-groups)
 needs_enter
-worker=$(worker_pid)
+worker=$(worker_pid) || fail "no worker: $(ps -C rocefs,rocefs-worker -o pid,ppid,stat,comm,args)"
 
 clients=()
 end_clients() { kill "${clients[@]}" 2>/dev/null || true; wait; }
