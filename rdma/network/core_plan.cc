@@ -7,11 +7,6 @@
 namespace rocefs {
 namespace {
 
-std::string device_of(std::string_view port) {
-  std::optional<PortName> name = parse_port_name(port);
-  return name ? name->device : std::string(port);
-}
-
 // Nodes of a topology in sets that no cable connects (union-find).
 class Networks {
  public:
@@ -19,7 +14,7 @@ class Networks {
     for (const DeviceSpec& one : topology.devices) add(one.name, one.ports.size());
     for (const SwitchSpec& one : topology.switches) add(one.name, 0);
     for (const UplinkSpec& one : topology.uplinks) add(one.name, 0);
-    for (const LinkSpec& one : topology.links) join(device_of(one.a), device_of(one.b));
+    for (const LinkSpec& one : topology.links) join(node_of_end(one.a), node_of_end(one.b));
     // All uplinks lead to the same network.
     for (const UplinkSpec& one : topology.uplinks) join(one.name, topology.uplinks.front().name);
   }
@@ -55,6 +50,11 @@ class Networks {
 };
 
 }  // namespace
+
+std::string node_of_end(std::string_view end) {
+  std::optional<PortName> name = parse_port_name(end);
+  return name ? name->device : std::string(end);
+}
 
 // The largest network that is left goes to the core with the fewest ports.
 CorePlan::CorePlan(const Topology& topology, size_t cores) {
@@ -97,7 +97,7 @@ CorePlan CorePlan::of(std::unordered_map<std::string, size_t> by_node, size_t pa
 
 size_t CorePlan::core_of(std::string_view node) const {
   if (cores_ == 1) return 0;
-  return by_node_.at(device_of(node));
+  return by_node_.at(node_of_end(node));
 }
 
 }  // namespace rocefs

@@ -11,6 +11,9 @@
 
 namespace rocefs {
 
+// Device, switch or uplink at the end of a cable, which names a port of a device.
+std::string node_of_end(std::string_view end);
+
 class CorePlan {
  public:
   // All on one core.

@@ -34,7 +34,6 @@ void Fabric::add_regions(Regions& regions) {
   regions.set_lookahead([this] { return lookahead(); });
 }
 
-// The least delay of a cable between two regions.
 TimeNs Fabric::lookahead() const {
   TimeNs least = kNever;
   for (const Link* link : links_) {

@@ -47,6 +47,8 @@ class Fabric : public FabricResources {
   }
   // Whether threads may run parts of it beside each other, under the virtual clock.
   bool in_regions() const { return regions_ != nullptr; }
+  // The least delay of a cable between two regions; kNever if there is none. Alone.
+  TimeNs lookahead() const;
   // Hash of the traces of all parts; one's own with one part. Any thread.
   uint64_t trace_hash() const;
   // Captures in all parts; null ends it. Alone.
@@ -93,7 +95,6 @@ class Fabric : public FabricResources {
   };
   void build(const Topology& topology);
   void add_regions(Regions& regions);
-  TimeNs lookahead() const;
   const LinkSides& sides_of(const std::string& from, const std::string& to);
   Link& add_link(const std::string& from, const std::string& to, unsigned parallel);
   void cable(const LinkSpec& spec);

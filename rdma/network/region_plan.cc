@@ -11,11 +11,6 @@ namespace {
 // Ends of cables at the switches of a region: with fewer it has too little to do in a window.
 constexpr size_t kLeastEnds = 128;
 
-std::string node_of(const std::string& end) {
-  std::optional<PortName> name = parse_port_name(end);
-  return name ? name->device : end;
-}
-
 }  // namespace
 
 CorePlan plan_regions(const Topology& topology, size_t most) {
@@ -40,7 +35,8 @@ CorePlan plan_regions(const Topology& topology, size_t most) {
   for (const LinkSpec& one : topology.links) {
     for (auto [end, other] : {std::pair(&one.a, &one.b), std::pair(&one.b, &one.a)}) {
       auto hub = cables.count(*other) ? regions.find(*other) : regions.end();
-      if (hub != regions.end() && !cables.count(*end)) regions.emplace(node_of(*end), hub->second);
+      if (hub != regions.end() && !cables.count(*end))
+        regions.emplace(node_of_end(*end), hub->second);
     }
   }
   for (const DeviceSpec& one : topology.devices) regions.emplace(one.name, 0);

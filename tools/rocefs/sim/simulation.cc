@@ -444,9 +444,8 @@ void Simulation::keep_failure(const Result<void>& result) {
 
 // Flows that have ended in the window that runs are told of.
 void Simulation::finish_regions() {
-  on_core([this] {
-    if (Regions* regions = instance_->engine().regions()) regions->finish();
-  });
+  Regions* regions = instance_->engine().regions();
+  if (regions) on_core([regions] { regions->finish(); });
 }
 
 void Simulation::collect() {

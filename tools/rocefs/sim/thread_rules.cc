@@ -31,7 +31,6 @@ Result<void> check_threads(const Fabric& fabric) {
       return errorf(EOPNOTSUPP, "NPCC of {} is on: not with --threads", one->name());
   }
   if (fabric.captures()) return Error{EOPNOTSUPP, "packets are captured: not with --threads"};
-  TimeNs least = kNever;
   for (const Link* link : fabric.links()) {
     if (link->filtered()) {
       return errorf(EOPNOTSUPP, "faults of {} are injected: not with --threads", link->name());
@@ -39,9 +38,8 @@ Result<void> check_threads(const Fabric& fabric) {
     if (link->parameters().capture) {
       return errorf(EOPNOTSUPP, "capture of {} is on: not with --threads", link->name());
     }
-    if (link->crosses()) least = std::min(least, link->parameters().delay_ns);
   }
-  if (least > 0) return {};
+  if (fabric.lookahead() > 0) return {};
   return Error{EOPNOTSUPP, "a cable between two switches has no delay: not with --threads"};
 }
 
