@@ -39,14 +39,6 @@ class Parts {
   uint64_t left_;
 };
 
-// Prefetches a payload that travels by reference, which is read when it arrives. Bytes of a small
-// region are in the cache anyhow, where a prefetch costs more than it saves.
-constexpr uint64_t kNear = 256 * 1024;
-
-void fetch_early(std::span<const uint8_t> bytes) {
-  for (size_t i = 0; i < bytes.size(); i += 64) __builtin_prefetch(bytes.data() + i);
-}
-
 void take(Moved& moved, Memory::Outcome outcome) {
   moved.pending += outcome == Memory::Outcome::kPending;
   moved.failed |= outcome == Memory::Outcome::kFailed;
@@ -86,7 +78,6 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
       payload.index = MemoryTable::index_of(part.lkey);
       payload.generation = region->generation;
       payload.offset = at;
-      if (!region->blank && region->length > kNear) fetch_early({region->direct + at, length});
       return moved;
     }
     if (!into) {
