@@ -15,7 +15,7 @@ void CnpQueue::notify(Qp& qp, CnpCause cause, CnpAddress address, TimeNs now) {
   address.traffic_class = static_cast<uint8_t>(np.dscp << 2);
   PacketPtr packet = make_cnp(port_.host().pool(), address);
   // Sender names the queue pair for settle(); there is no listener to call.
-  packet->sender = {nullptr, qp.number(), qp.serial(), static_cast<uint64_t>(cause)};
+  packet->sender = {qp.number(), qp.serial(), static_cast<uint32_t>(cause)};
   if (np.processing_delay == 0 && in_process_.empty()) {
     due_.push(std::move(packet));
     return port_.kick();
@@ -46,12 +46,11 @@ PacketPtr CnpQueue::pull(TimeNs now) {
   settle(*packet, now);
   PortCounters& counters = port_.counters();
   counters.np_cnp_sent.add();
-  if (packet->sender.position == static_cast<uint64_t>(CnpCause::kEcn)) {
+  if (packet->sender.position == static_cast<uint32_t>(CnpCause::kEcn)) {
     counters.np_cnp_sent_ecn.add();
   } else {
     counters.np_cnp_sent_ooo.add();
   }
-  packet->sender = {};
   return packet;
 }
 

@@ -32,9 +32,9 @@ class PortHost : public QpHost {
 
   void reap_later() final { qps_.reap_later(); }
   // Looks the queue pair up by number and serial: it may have been destroyed since.
-  void packet_gone(uint32_t qpn, uint64_t serial, uint64_t position) final {
-    Qp* qp = qps_.find(qpn);
-    if (qp && qp->serial() == serial) qp->requester().packet_gone(position);
+  void packet_gone(const PacketSender& sender) final {
+    Qp* qp = qps_.find(sender.qpn);
+    if (qp && qp->serial() == sender.serial) qp->requester().packet_gone(sender.position);
   }
   void reactions_changed() final {
     qps_.each([](Qp& qp) { qp.congestion().refresh(); });

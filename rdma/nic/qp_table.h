@@ -71,7 +71,7 @@ class QpTable {
   std::deque<uint32_t> free_slots_;
   std::vector<std::unique_ptr<Qp>> dying_;
   CompletionQueue discarded_{0};
-  uint64_t serial_ = 0;  // of the newest queue pair
+  uint32_t serial_ = 0;  // of the newest queue pair
   Event reap_;
 };
 

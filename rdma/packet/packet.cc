@@ -10,6 +10,8 @@
 
 namespace rocefs {
 
+static_assert(sizeof(Packet) == 3 * 64);
+
 PacketPtr PacketPool::acquire() {
   if (!free_packets_) free_packets_ = returned_.exchange(nullptr, std::memory_order_acquire);
   Packet* packet = free_packets_;
@@ -24,7 +26,7 @@ PacketPtr PacketPool::acquire() {
   packet->payload.kind = Payload::Kind::kNone;
   packet->payload.length = 0;
   packet->destination.version = 0;
-  packet->sender.listener = nullptr;
+  packet->listener = nullptr;
   packet->sealed = packet->intact = packet->ethernet = false;
   packet->option_len = 0;
   packet->ingress = kNoIngress;
@@ -60,8 +62,7 @@ void PacketPool::take_back(Packet* packet) {
   --outstanding_.packets;
   if (listeners_gone_) return;
   // Reads the sender of a free packet: nobody acquires one in between.
-  const PacketSender& sender = packet->sender;
-  if (sender.listener) sender.listener->packet_gone(sender.qpn, sender.serial, sender.position);
+  if (packet->listener) packet->listener->packet_gone(packet->sender);
 }
 
 Frame* PacketPool::attach_frame(Packet& packet) {

@@ -60,20 +60,19 @@ struct Payload {
   uint64_t offset = 0;
 };
 
+// PacketSender: the queue pair and request to which a packet belongs.
+struct PacketSender {
+  uint32_t qpn = 0;
+  uint32_t serial = 0;    // of the queue pair
+  uint32_t position = 0;  // of the request, its low bits
+};
+
 // PacketListener: called when a packet that names it is delivered or dropped, from within the code
 // that does so.
 class PacketListener {
  public:
   virtual ~PacketListener() = default;
-  virtual void packet_gone(uint32_t qpn, uint64_t serial, uint64_t position) = 0;
-};
-
-// PacketSender: the queue pair and request to which a packet belongs.
-struct PacketSender {
-  PacketListener* listener = nullptr;  // null: none
-  uint32_t qpn = 0;
-  uint64_t serial = 0;
-  uint64_t position = 0;
+  virtual void packet_gone(const PacketSender& sender) = 0;
 };
 
 class PacketPool;
@@ -104,9 +103,10 @@ struct alignas(64) Packet {
   uint8_t option_len = 0;  // octets of UDP options, which are in the frame behind the ICRC's place
   uint16_t ingress = kNoIngress;  // port of arrival at the latest switch
   alignas(64) std::array<uint8_t, wire::kMaxHeaderLen> header;
-  Frame* frame = nullptr;
-  PacketPool* pool = nullptr;  // to which it returns
   PacketSender sender;
+  Frame* frame = nullptr;
+  PacketPool* pool = nullptr;          // to which it returns
+  PacketListener* listener = nullptr;  // null: none
 
   std::span<const uint8_t> header_bytes() const { return {header.data(), header_len}; }
   wire::Transport transport() const { return {header_bytes(), payload.length}; }

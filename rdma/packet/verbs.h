@@ -168,9 +168,8 @@ constexpr bool is_controlled_qkey(uint32_t qkey) {
 struct QpAttributes {
   uint16_t pkey_index = 0;
   uint8_t port = 1;
-  uint8_t access = 0;  // rights of the far end: Access of rdma/packet/memory.h
-  uint32_t qkey = 0;   // UD
-  AddressVector path;
+  uint8_t access = 0;        // rights of the far end: Access of rdma/packet/memory.h
+  uint32_t qkey = 0;         // UD
   uint32_t path_mtu = 1024;  // bytes
   uint32_t remote_qpn = 0;
   uint32_t send_psn = 0;     // 24 bits
@@ -183,6 +182,7 @@ struct QpAttributes {
   uint8_t max_dest_rd_atomic = 16;  // far end's READs and atomics in flight, at most
   bool notify_drained = false;      // SQD: raise kDrained when all requests in progress have ended
   uint32_t window = 128;            // packets in flight, at most; emulator's own attribute
+  AddressVector path;
 };
 
 // Attributes that a transition sets, with the names of ibv_qp_attr_mask.

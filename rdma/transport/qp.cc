@@ -15,7 +15,7 @@ constexpr uint32_t kMaxWindow = 1u << 22;  // half of half the PSN space: no PSN
 
 }  // namespace
 
-Qp::Qp(QpHost& host, uint32_t number, uint64_t serial, const QpInit& init)
+Qp::Qp(QpHost& host, uint32_t number, uint32_t serial, const QpInit& init)
     : QpContext(*this, host, number, serial, init),
       requester_(*this, congestion_, init.send_depth),
       responder_(*this, congestion_),

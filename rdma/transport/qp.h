@@ -18,7 +18,7 @@ namespace rocefs {
 class Qp final : public QpContext {
  public:
   // Created by Device::create_qp().
-  Qp(QpHost& host, uint32_t number, uint64_t serial, const QpInit& init);
+  Qp(QpHost& host, uint32_t number, uint32_t serial, const QpInit& init);
   ~Qp();
 
   // Makes a transition with the attributes that `mask` (of QpMask) names. EINVAL, with the reason,
@@ -58,7 +58,7 @@ class Qp final : public QpContext {
   void enter_send_error() override;
 
   // Place in the lists of the port, which alone reads it.
-  struct Links {
+  struct alignas(32) Links {
     Qp* next_data = nullptr;
     Qp* next_acknowledge = nullptr;
     bool in_data = false;
@@ -68,27 +68,28 @@ class Qp final : public QpContext {
   // Asks the CPU for most of what a half reads for each packet: for one that it emits in two steps,
   // 2 and 3, since a CPU has few misses under way at once.
   void prefetch_requester(int step) const {
-    if (step == 2) return prefetch_context();
-    prefetch_lines(&requester_, kHalfLines);
+    if (step == 2) return prefetch_shared();
+    requester_.prefetch();
+    responder_.prefetch_owed();
     __builtin_prefetch(&congestion_, 1);
     requester_.prefetch_current();
   }
   void prefetch_completer() const {
-    prefetch_context();
-    prefetch_lines(&requester_, kHalfLines);
+    prefetch_shared();
+    requester_.prefetch();
+    responder_.prefetch_owed();
     prefetch_two_lines(&congestion_);
   }
   void prefetch_responder() const {
-    prefetch_context();
-    prefetch_lines(&responder_, kHalfLines);
+    prefetch_shared();
+    responder_.prefetch();
   }
 
  private:
-  static constexpr size_t kHalfLines = 6;  // of a half, in which its state for each packet lies
-  void prefetch_context() const {
+  // Asks for all that both halves read for each packet.
+  void prefetch_shared() const {
     __builtin_prefetch(&links_, 1);
-    __builtin_prefetch(this, 1);
-    prefetch_lines(&state_, 3);
+    prefetch_context();
   }
   void set_state(QpState to);
   void assign(const QpAttributes& attributes, uint32_t mask);

@@ -23,7 +23,7 @@ uint16_t source_port(uint32_t flow_label, uint32_t local_qpn, uint32_t remote_qp
 
 }  // namespace
 
-QpContext::QpContext(Qp& qp, QpHost& host, uint32_t number, uint64_t serial, const QpInit& init)
+QpContext::QpContext(Qp& qp, QpHost& host, uint32_t number, uint32_t serial, const QpInit& init)
     : qp_(qp),
       host_(host),
       port_(host.find_port(1)),

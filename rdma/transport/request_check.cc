@@ -101,14 +101,13 @@ Responder::Verdict Responder::begin_message(const Packet& packet, const wire::Tr
 Responder::Verdict Responder::choose_queue(const wire::Transport& headers, Step& step) {
   if (!headers.info().has_xrceth) {
     message_.pd = qp_.pd();
-    message_.receive_pd = qp_.receives().pd();
     return Verdict::kAccept;
   }
   message_.srqn = headers.xrc().srqn;
   const XrcQueues::Entry* named = qp_.host().xrc_queues().find(message_.srqn);
   if (!named) return refuse(step, aeth::kNakInvalidRequest);
   if (named->domain != qp_.xrc_domain()) return refuse(step, aeth::kNakRemoteAccess);
-  message_.pd = message_.receive_pd = named->receives->pd();
+  message_.pd = named->receives->pd();
   return Verdict::kAccept;
 }
 
@@ -134,13 +133,14 @@ Responder::Verdict Responder::begin_write(const wire::Reth& reth, Step& step) {
 
 // Takes the oldest receive request, or the one that a lost message has left.
 Responder::Verdict Responder::take_receive(Step& step, ReceiveRequest& receive) {
+  ReceiveQueue* queue = receives();
+  if (queue) message_.receive_pd = queue->pd();
   if (reusable_receive_) {
     // Payload of the lost message that memory is still taking could overwrite the new message's.
     if (steps_.head() < reusable_after_) return Verdict::kDrop;
     receive = *std::exchange(reusable_receive_, std::nullopt);
     return Verdict::kAccept;
   }
-  ReceiveQueue* queue = receives();
   if (!queue) return refuse(step, aeth::kNakInvalidRequest);
   if (queue->empty()) {
     qp_.port().counters().out_of_buffer.add();

@@ -315,11 +315,14 @@ void Requester::sent(Packet& packet, TimeNs now) {
     ack_requests_.packet_sent(acknowledge, ends_message, now);
   } else {
     ++wqe.in_flight;
-    packet.sender = {&qp_.host(), qp_.number(), qp_.serial(), position};
+    packet.listener = &qp_.host();
+    packet.sender = {qp_.number(), qp_.serial(), static_cast<uint32_t>(position)};
   }
 }
 
-void Requester::packet_gone(uint64_t position) {
+void Requester::packet_gone(uint32_t low_bits) {
+  uint64_t head = window_.head();
+  uint64_t position = head + (low_bits - static_cast<uint32_t>(head));
   if (!window_.holds(position)) return;  // flushed
   --window_.at(position).in_flight;
   completer_.complete_finished();

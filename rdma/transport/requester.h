@@ -53,7 +53,8 @@ class Requester final : public MemoryListener {
   // Whether no request that has begun is still under way.
   bool drained() const { return window_.drained(); }
   // Notes that a packet of the request at this position has been delivered or dropped (UC, UD).
-  void packet_gone(uint64_t position);
+  // `position`: its low bits.
+  void packet_gone(uint32_t position);
   // Ends queued requests with kFlushed.
   void flush();
   // Drops queued requests without completions.
@@ -65,6 +66,11 @@ class Requester final : public MemoryListener {
     return prefetch_.pending() || completer_.memory_pending() || selective_.memory_pending();
   }
 
+  // Asks the CPU for what each packet and its acknowledgement read.
+  void prefetch() const {
+    prefetch_lines(this, 5);
+    prefetch_two_lines(&completer_);
+  }
   // Asks the CPU for the request that the next packet belongs to.
   void prefetch_current() const { window_.prefetch_current(); }
   uint64_t packets_sent() const { return packets_sent_; }

@@ -332,6 +332,7 @@ PacketPtr Responder::emit_acknowledge() {
 }
 
 PacketPtr Responder::emit_response() {
+  if (!owes_response()) return nullptr;
   PacketPtr packet = resources_.emit();
   if (std::optional<uint64_t> psn = resources_.take_failed()) refuse_read(*psn);
   return packet;

@@ -77,15 +77,15 @@ class ResponderResources final : public MemoryListener {
   Moved fetch(const Resource& resource, uint64_t psn, Packet& packet);
   void fetch_more();
 
+  void replay_part(uint32_t slot, uint64_t psn, uint64_t end);
+
+  // Sorted by PSN: at most one entry for each resource up to its end, and before these the parts
+  // that are answered again. First: each data packet of the queue pair asks whether it is empty.
+  std::vector<PendingResponse> pending_;
   QpContext& qp_;
   Congestion& congestion_;
   std::vector<Resource> slots_;  // a ring; it grows as requests come, where its oldest is the first
   uint32_t oldest_ = 0;
-  void replay_part(uint32_t slot, uint64_t psn, uint64_t end);
-
-  // Sorted by PSN: at most one entry for each resource up to its end, and before these the parts
-  // that are answered again.
-  std::vector<PendingResponse> pending_;
   Prefetch prefetch_;          // payloads of responses to READs
   uint64_t prefetch_psn_ = 0;  // next PSN to be fetched
   std::optional<uint64_t> failed_psn_;

@@ -117,11 +117,11 @@ struct Ieth {
 
 // Extension headers. Only those of the packet's opcode are valid.
 struct Extensions {
+  Reth reth;
+  Aeth aeth;
   Xrceth xrc;
   Deth deth;
-  Reth reth;
   AtomicEth atomic;
-  Aeth aeth;
   AtomicAckEth atomic_ack;
   uint32_t imm = 0;
   Ieth ieth;

@@ -9,10 +9,8 @@ using namespace rocefs;
 namespace {
 
 struct Gone final : PacketListener {
-  std::vector<uint64_t> positions;
-  void packet_gone(uint32_t, uint64_t, uint64_t position) override {
-    positions.push_back(position);
-  }
+  std::vector<uint32_t> positions;
+  void packet_gone(const PacketSender& sender) override { positions.push_back(sender.position); }
 };
 
 struct Owned {
@@ -20,9 +18,10 @@ struct Owned {
   PacketPool pool{outstanding};
   Gone gone;
 
-  PacketPtr packet(uint64_t position) {
+  PacketPtr packet(uint32_t position) {
     PacketPtr packet = pool.acquire();
-    packet->sender = {&gone, 17, 1, position};
+    packet->listener = &gone;
+    packet->sender = {17, 1, position};
     return packet;
   }
 };
@@ -42,7 +41,7 @@ TEST_CASE("packet: the end of its owner gives it back with its frame and calls i
     CHECK(owned.gone.positions.empty());
   }
   CHECK(owned.outstanding.packets == 0);
-  CHECK(owned.gone.positions == std::vector<uint64_t>{3});
+  CHECK(owned.gone.positions == std::vector<uint32_t>{3});
   PacketPtr again = owned.pool.acquire();
   CHECK(again.get() == first);
   CHECK(again->frame == nullptr);
@@ -54,9 +53,9 @@ TEST_CASE("packet: a FIFO owns its packets and gives the rest back, oldest first
   {
     PacketFifo fifo;
     CHECK(fifo.pop() == nullptr);
-    for (uint64_t i = 1; i <= 3; ++i) fifo.push(owned.packet(i));
+    for (uint32_t i = 1; i <= 3; ++i) fifo.push(owned.packet(i));
     fifo.push_front(owned.packet(0));
-    for (uint64_t i = 0; i < 2; ++i) {
+    for (uint32_t i = 0; i < 2; ++i) {
       PacketPtr oldest = fifo.pop();
       REQUIRE(oldest);
       CHECK(oldest->sender.position == i);
@@ -65,7 +64,7 @@ TEST_CASE("packet: a FIFO owns its packets and gives the rest back, oldest first
     fifo.push(owned.packet(4));
   }
   CHECK(owned.outstanding.packets == 0);
-  CHECK(owned.gone.positions == std::vector<uint64_t>{0, 1, 2, 3, 4});
+  CHECK(owned.gone.positions == std::vector<uint32_t>{0, 1, 2, 3, 4});
   PacketFifo fifo;
   fifo.push_front(owned.packet(5));
   fifo.push(owned.packet(6));

@@ -28,7 +28,7 @@ struct LoneHost final : QpHost {
   void reap_later() override {}
   void reactions_changed() override {}
   void traffic_classes_changed() override {}
-  void packet_gone(uint32_t, uint64_t, uint64_t) override {}
+  void packet_gone(const PacketSender&) override {}
 
   LonePort port;
 };
