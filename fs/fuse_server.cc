@@ -151,7 +151,8 @@ Result<TakenOver> FuseServer::take_over(const std::string& mount_point, int desc
   }
   taken_over_ = true;
   if (saved_.device != 0) device_ = saved_.device;
-  tree_.fill_all();  // the kernel names by number what it has looked up before
+  // Nodes that the kernel names by number: those that it has looked up.
+  tree_.fill_where([this](Ino directory) { return saved_.lookups.may_have(directory); });
   channel_.replay_init();
   TakenOver taken;
   taken.open_files = files_.restore([this](const SavedHandle& saved) { return reopen(saved); });

@@ -107,6 +107,7 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
   if (!directory) return void(fuse_reply_err(request, ENOENT));
   fuse_entry_param entry{};
   if (Tree::Node* node = server.tree_.child(parent, name)) {
+    server.saved_.lookups.note(parent);
     entry.ino = node->ino;
     entry.attr = server.stat_of(*node);
     entry.attr_timeout = server.attribute_timeout(*node);

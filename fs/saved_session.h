@@ -25,10 +25,26 @@ struct SavedHandles {
   SavedHandle slots[kMax];
 };
 
+// Directories in which the kernel has looked names up, as bits by a part of their inode numbers: a
+// bit may also stand for a directory that shares it. Written at once, not staged: a lookup that is
+// taken back leaves a directory that is filled without need.
+struct SavedLookups {
+  static constexpr uint64_t kBits = uint64_t{1} << 20;
+  uint64_t words[kBits / 64];
+
+  void note(uint64_t directory) { words[word(directory)] |= bit(directory); }
+  bool may_have(uint64_t directory) const { return words[word(directory)] & bit(directory); }
+
+ private:
+  static uint64_t word(uint64_t ino) { return ino % kBits / 64; }
+  static uint64_t bit(uint64_t ino) { return uint64_t{1} << ino % 64; }
+};
+
 struct SavedSession {
   dev_t device;  // device number in the mount table; 0: none
   SavedChannel channel;
   SavedHandles files, directories;
+  SavedLookups lookups;
 };
 
 }  // namespace rocefs

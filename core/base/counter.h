@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -31,5 +32,11 @@ struct CounterRow {
   std::string_view doc;
   uint64_t divisor = 1;
 };
+
+// Owner's thread.
+template <class Set, size_t N>
+void zero_counters(const CounterRow<Set> (&rows)[N], Set& counters) {
+  for (const CounterRow<Set>& row : rows) (counters.*row.member).set(0);
+}
 
 }  // namespace rocefs

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <set>
 
 #include "core/tree/counter_files.h"
 #include "core/tree/knob_transaction.h"
@@ -20,23 +21,33 @@ constexpr TriggerRow kReset{
     "(EIO), PCC ends and forgets plugins, packets in flight are dropped; counters, statistics, "
     "trace_hash and random numbers start again. Time goes on"};
 
-// All knobs: a fault or a subnet manager may have changed one that nobody has looked for.
+// Knobs whose files are made, in the order of their paths: how they are applied does not depend on
+// who looked first.
 std::vector<KnobChange> changes_to_defaults(Tree& tree) {
   std::vector<KnobChange> changes;
-  tree.each_file([&](const std::string& path, const std::shared_ptr<File>& file) {
+  tree.each_made_file([&](const std::string& path, const std::shared_ptr<File>& file) {
     auto knob = std::dynamic_pointer_cast<KnobFile>(file);
     if (!knob) return;
     changes.push_back({knob->set(), knob->index(), knob->set()->defaults()[knob->index()], path});
   });
+  std::sort(changes.begin(), changes.end(),
+            [](const KnobChange& a, const KnobChange& b) { return a.path < b.path; });
   return changes;
 }
 
-std::vector<std::shared_ptr<CounterFile>> counters_of(Tree& tree) {
-  std::vector<std::shared_ptr<CounterFile>> counters;
-  tree.each_file([&](const std::string&, const std::shared_ptr<File>& file) {
-    if (auto counter = std::dynamic_pointer_cast<CounterFile>(file)) counters.push_back(counter);
-  });
-  return counters;
+using KnobSets = std::set<const KnobSet*>;
+
+// Knobs of the other sets of the parts. Core thread.
+std::vector<KnobChange> further_changes(const ResetParts& parts, KnobSets seen) {
+  std::vector<KnobChange> changes;
+  auto add = [&](const std::shared_ptr<KnobSet>& set) {
+    if (!seen.insert(set.get()).second) return;
+    for (size_t i = 0; i < set->rows().size(); ++i) {
+      changes.push_back({set, i, set->defaults()[i], {}});
+    }
+  };
+  for (const auto& visit_all : parts.knobs) visit_all(add);
+  return changes;
 }
 
 class Reset : public std::enable_shared_from_this<Reset> {
@@ -65,23 +76,39 @@ class Reset : public std::enable_shared_from_this<Reset> {
     });
   }
 
+  // Knobs that a reset restores: those in the tree, and the others that the parts know.
+  struct Knobs {
+    KnobSets sets;
+    KnobTransaction in_tree, others;
+  };
+
   void act(Answer<void> answer) {
-    auto knobs = std::make_shared<KnobTransaction>(changes_to_defaults(tree_));
-    auto counters = counters_of(tree_);
+    std::vector<KnobChange> changes = changes_to_defaults(tree_);
+    KnobSets sets;
+    for (const KnobChange& change : changes) sets.insert(change.set.get());
+    auto knobs = std::make_shared<Knobs>(
+        Knobs{std::move(sets), KnobTransaction(std::move(changes)), KnobTransaction({})});
     engine_.call<void>(
-        [self = shared_from_this(), knobs, counters]() -> Result<void> {
-          if (Result<void> checked = knobs->check(); !checked) return checked;
+        [self = shared_from_this(), knobs]() -> Result<void> {
+          knobs->others = KnobTransaction(further_changes(self->parts_, knobs->sets));
+          for (KnobTransaction* all : {&knobs->in_tree, &knobs->others}) {
+            if (Result<void> checked = all->check(); !checked) return checked;
+          }
           for (auto& part : self->parts_.on_core) part();
-          knobs->apply();
-          for (const auto& file : counters) file->counter().set(0);
+          knobs->in_tree.apply();
+          knobs->others.apply();
+          for (auto& part : self->parts_.counters) part();
           self->engine_.clear_statistics();
           return {};
         },
-        [self = shared_from_this(), knobs, counters,
+        [self = shared_from_this(), knobs,
          answer = std::move(answer)](Result<void> result) mutable {
           if (!result) return answer(std::move(result));
-          knobs->publish();
-          for (const auto& file : counters) file->cleared();
+          knobs->in_tree.publish();
+          knobs->others.publish();
+          self->tree_.each_made_file([](const std::string&, const std::shared_ptr<File>& file) {
+            if (auto counter = std::dynamic_pointer_cast<CounterFile>(file)) counter->cleared();
+          });
           for (auto& part : self->parts_.after) part();
           self->tree_.when_known([answer = std::move(answer)]() mutable { answer({}); });
         });

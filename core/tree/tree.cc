@@ -169,8 +169,16 @@ bool Tree::fill(Ino directory) {
   return true;
 }
 
-void Tree::fill_all() {
-  while (!unfilled_.empty()) fill(unfilled_.begin()->first);
+// Rounds: each fill may add directories that wait.
+void Tree::fill_where(const std::function<bool(Ino)>& wanted) {
+  std::vector<Ino> found;
+  do {
+    found.clear();
+    for (const auto& [ino, waiting] : unfilled_) {
+      if (wanted(ino)) found.push_back(ino);
+    }
+    for (Ino ino : found) fill(ino);
+  } while (!found.empty());
 }
 
 void Tree::date_all(const timespec& date) {
@@ -283,11 +291,6 @@ Tree::Node* Tree::follow(std::string_view path) {
     }
   }
   return at;
-}
-
-void Tree::each_file(const Visit& visit) {
-  fill_all();
-  each_made_file(visit);
 }
 
 void Tree::each_made_file(const Visit& visit) {

@@ -81,7 +81,9 @@ class Tree {
   // Makes the entries that wait for it; false if there are none.
   bool fill(Ino directory);
   bool filled(Ino directory) const { return !unfilled_.contains(directory); }
-  void fill_all();
+  // Makes the entries that wait for a directory with `wanted`, and those below it, if the directory
+  // there is wanted.
+  void fill_where(const std::function<bool(Ino directory)>& wanted);
   // Removes the node and its descendants; their files answer ENODEV from now on.
   void remove(std::string_view path);
 
@@ -91,6 +93,8 @@ class Tree {
   Node* child(Ino parent, std::string_view name);
   // Does not follow links. nullptr if there is no such node.
   Node* resolve(std::string_view path);
+  // The same without entries that nobody has looked for (add_later()).
+  Node* made(std::string_view path);
   // Follows links on the way and at the end, as open(2) does; nullptr where one leads out of the
   // tree.
   Node* follow(std::string_view path);
@@ -104,10 +108,9 @@ class Tree {
   void note_access() { ++version_; }
   // All entries, up to date.
   const std::vector<Ino>& entries(Ino directory);
-  // Visits every file under its own path, in no order.
+  // Visits every file under its own path, in no order, but not files that nobody has looked for
+  // (add_later()).
   using Visit = std::function<void(const std::string& path, const std::shared_ptr<File>&)>;
-  void each_file(const Visit& visit);
-  // The same without files that nobody has looked for (add_later()).
   void each_made_file(const Visit& visit);
 
   // Null removes the listener.
@@ -133,7 +136,6 @@ class Tree {
     timespec date{};
   };
 
-  Node* made(std::string_view path);
   Node* unfilled_above(std::string_view path);
   timespec date() const;
   Node& add(std::string_view path, Kind kind);

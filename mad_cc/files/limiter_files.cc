@@ -96,8 +96,7 @@ class LimitsOwner final : public KnobOwner {
  private:
   bool begin_counting() {
     if (std::exchange(begun_, true)) return false;
-    LimiterCounters& counters = port_.limiter().counters();
-    for (Counter* counter : {&counters.drops, &counters.sent, &counters.expired}) counter->set(0);
+    port_.limiter().clear_counters();
     return true;
   }
 

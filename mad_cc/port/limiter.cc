@@ -152,6 +152,10 @@ void SaLimiter::finished(uint64_t id, TimeNs now) {
   drain(now);
 }
 
+void SaLimiter::clear_counters() {
+  for (Counter* counter : {&counters_.drops, &counters_.sent, &counters_.expired}) counter->set(0);
+}
+
 void SaLimiter::clear() {
   entries_.clear();
   agents_.clear();

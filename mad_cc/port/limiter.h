@@ -94,6 +94,8 @@ class SaLimiter {
   static constexpr uint64_t kSlice = 1024;
 
   LimiterCounters& counters() { return counters_; }
+  // Clears what has been counted since the begin, not what is outstanding or queued now.
+  void clear_counters();
 
  private:
   struct Entry {

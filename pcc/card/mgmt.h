@@ -29,6 +29,7 @@ class Mgmt final : public KnobOwner {
   Mgmt(Tree& tree, size_t index, Engine& engine, bool configured);
 
   const std::string& name() const { return name_; }
+  const std::shared_ptr<KnobSet>& knobs() const { return set_; }
   // EHOSTUNREACH without addresses.
   Result<void> reachable() const;
 

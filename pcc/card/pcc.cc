@@ -128,6 +128,12 @@ void Pcc::reset_from(size_t index, Answer<void> answer) {
           });
 }
 
+void Pcc::each_kept_knobs(const std::function<void(const std::shared_ptr<KnobSet>&)>& visit) const {
+  for (const auto& card : cards_) {
+    for (const auto& knobs : {card->mgmt.knobs(), card->plugins.knobs(), card->mode}) visit(knobs);
+  }
+}
+
 void Pcc::finish_reset() {
   for (const auto& card : cards_) {
     if (card->files->bound() && card->active != card->mode_set()) begin_mode(*card);

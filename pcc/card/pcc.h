@@ -53,6 +53,8 @@ class Pcc final : public DeviceExtension, public PccClaims {
 
   // Ends PCC of every device and returns it to its initial state; for `reset`.
   void reset(Answer<void> answer);
+  // Visits the knobs that devices keep while they have no driver. Any thread.
+  void each_kept_knobs(const std::function<void(const std::shared_ptr<KnobSet>&)>& visit) const;
   // Call after the knobs have their values.
   void finish_reset();
 

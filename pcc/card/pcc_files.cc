@@ -172,6 +172,8 @@ PccFiles::PccFiles(Parts parts) : parts_(std::move(parts)) {
 void PccFiles::bind(const std::string& directory) {
   directory_ = directory;
   bound_ = true;
+  parts_.device.set_debug(false);
+  parts_.device.set_trace_calls(false);
   parts_.tree.add_later(directory_, [this] { add_files(); });
 }
 
@@ -249,8 +251,6 @@ void PccFiles::add_settings() {
   add_knob_file(parts_.tree, directory_, std::make_shared<IntervalFile>(settings_, parts_.device));
   add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kDebug));
   add_knob_file(parts_.tree, directory_, std::make_shared<KnobFile>(settings_, kTraceCalls));
-  parts_.device.set_debug(false);
-  parts_.device.set_trace_calls(false);
   // The set owns this listener.
   settings_->on_change([&device = parts_.device, last = setting(kIntervalKnob),
                         settings = std::weak_ptr<KnobSet>(settings_)]() mutable {

@@ -43,6 +43,7 @@ class PluginDirectory final : public KnobOwner {
   // Path of the directory, created first if private. ENOENT without a directory.
   Result<std::string> ready() const;
 
+  const std::shared_ptr<KnobSet>& knobs() const { return set_; }
   Result<void> check(std::span<const KnobValue> proposed) const override;
   void apply(std::span<const KnobValue>) override {}
 

@@ -43,6 +43,14 @@ void Link::reset() {
   rest_->rng = rest_->first_rng();
 }
 
+void Link::clear_counters() {
+  zero_counters(kLinkCounters, counters_);
+  zero_counters(kLinkLosses, rest_->losses);
+  for (PauseState& state : rest_->pause_states) {
+    zero_counters(kPauseCounters, state.counters);
+  }
+}
+
 void Link::kick() {
   if (pulling_) {
     kicked_ = true;

@@ -208,6 +208,8 @@ class alignas(128) Link final : public KnobOwner {
 
   // Restores the initial state, except for parameters and counters. Sources must be empty.
   void reset();
+  // Core thread.
+  void clear_counters();
 
   // Calls `listener` each time the direction goes up or down, after PFC's state was cleared in both
   // directions of the cable. Core thread.

@@ -76,6 +76,18 @@ void Switch::reset() {
   marker_.restart(marker_rng(seed_, name_));
 }
 
+void Switch::clear_counters() {
+  zero_counters(kRoomCounters, drops());
+  for (SwitchPort& port : ports()) {
+    for (auto& counters : port.rest->ingress_counters) {
+      zero_counters(kIngressCounters, counters);
+    }
+    for (auto& counters : port.rest->egress_counters) {
+      zero_counters(kEgressCounters, counters);
+    }
+  }
+}
+
 LinkSink& Switch::add_port(Link& in, Link& out) {
   SwitchPort& port = ports_[count_];
   port.ingress.owner = port.egress.owner = this;

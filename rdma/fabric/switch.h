@@ -70,6 +70,8 @@ class alignas(64) Switch final : public KnobOwner {
   void set_flood(std::span<const Link* const> links) { flood_ = ports_of(links); }
   // Drops all packets and pauses, restarts random numbers. Links have been reset.
   void reset();
+  // Core thread.
+  void clear_counters();
 
   size_t port_count() const { return count_; }
   SwitchPort& port(size_t index) { return ports_[index]; }

@@ -118,6 +118,22 @@ void Fabric::reset() {
   for (const auto& part : parts_) part->trace().reset();
 }
 
+void Fabric::clear_counters() {
+  for (Link* link : links_) link->clear_counters();
+  for (auto& one : switches_) one->clear_counters();
+  for (auto& one : npcc_) zero_counters(kNpccCounters, one->npcc().counters());
+  for (auto& one : uplinks_) zero_counters(kUplinkCounters, one->counters());
+  for (auto& device : devices_) {
+    for (size_t number = 1; number <= device->port_count(); ++number) {
+      Port& port = device->port(number);
+      zero_counters(kPortCounters, port.counters());
+      zero_counters(kInterfaceCounters, port.interface_counters());
+    }
+  }
+  zero_counters(kReconvergenceCounters, reconvergence_->counters());
+  zero_counters(kFabricCounters, counters());
+}
+
 Device* Fabric::device(std::string_view name) {
   return device_names_.find(name);
 }

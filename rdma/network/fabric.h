@@ -84,6 +84,8 @@ class Fabric : public FabricResources {
 
   // Core thread. Drops all packets in flight; restarts random numbers and trace.
   void reset();
+  // Core thread. Every counter of the fabric is 0 again.
+  void clear_counters();
 
  private:
   static constexpr uint32_t kNoHub = UINT32_MAX, kNoLink = UINT32_MAX;

@@ -36,7 +36,7 @@ void Device::leave() {
 
 void Device::arrive() {
   for (Port& port : ports_) {
-    for (const auto& row : kPortCounters) (port.counters().*row.member).set(0);
+    zero_counters(kPortCounters, port.counters());
     port.ecn().reset();
     port.class_override().reset();
   }

@@ -33,6 +33,12 @@ std::shared_ptr<KnobSet> LinkKnobs::at(const Link& link) const {
   return *known;
 }
 
+void LinkKnobs::each_made(const std::function<void(const std::shared_ptr<KnobSet>&)>& visit) const {
+  for (const auto& place : shared_->made) {
+    if (const Made* made = place.load(std::memory_order_acquire)) visit(*made);
+  }
+}
+
 void store_link_state(Engine& engine, const LinkKnobs& knobs, const Link& link, bool up) {
   auto change = std::make_shared<KnobTransaction>(
       std::vector<KnobChange>{{knobs.at(link), knob_index(kLinkKnobs, "state"), uint64_t{up}, {}}});

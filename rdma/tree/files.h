@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ class LinkKnobs {
   // Any thread, and none waits for another: when two make the knobs of a link at once, both get the
   // first ones.
   std::shared_ptr<KnobSet> at(const Link& link) const;
+  // Visits those that are made, in the order of links. Any thread.
+  void each_made(const std::function<void(const std::shared_ptr<KnobSet>&)>& visit) const;
 
  private:
   using Made = std::shared_ptr<KnobSet>;

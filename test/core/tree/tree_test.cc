@@ -151,12 +151,33 @@ TEST_CASE("tree: entries that wait are made when their directory is listed, in o
   CHECK(names == std::vector<std::string>{"x", "b", "y"});
 }
 
-TEST_CASE("tree: all files are visited, those that wait too; made ones alone on demand") {
+TEST_CASE("tree: made files alone are visited and found without a look") {
   Lazy lazy;
-  size_t made = 0, all = 0;
-  lazy.tree.each_made_file([&](const std::string&, const std::shared_ptr<File>&) { ++made; });
-  lazy.tree.each_file([&](const std::string&, const std::shared_ptr<File>&) { ++all; });
-  CHECK((made == 0 && all == 2));
+  auto files = [&] {
+    size_t count = 0;
+    lazy.tree.each_made_file([&](const std::string&, const std::shared_ptr<File>&) { ++count; });
+    return count;
+  };
+  CHECK(files() == 0);
+  CHECK(lazy.tree.made("a/x") == nullptr);
+  CHECK(lazy.a == 0);
+  lazy.tree.fill_where([](Ino) { return true; });
+  CHECK(files() == 2);
+  CHECK(lazy.tree.made("a/x"));
+}
+
+TEST_CASE("tree: wanted directories are filled, and those below that are wanted too") {
+  Lazy lazy;
+  const Ino a = lazy.tree.resolve("a")->ino;
+  std::vector<Ino> asked;
+  lazy.tree.fill_where([&](Ino directory) {
+    asked.push_back(directory);
+    return directory == a;
+  });
+  CHECK((lazy.a == 1 && lazy.b == 0));
+  CHECK(asked.size() == 2);
+  lazy.tree.fill_where([&](Ino directory) { return directory != a; });
+  CHECK(lazy.b == 1);
 }
 
 TEST_CASE("tree: a directory removed before it was filled is never filled") {

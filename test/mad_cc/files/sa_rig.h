@@ -30,6 +30,9 @@ class SaRig final : public MadCarrier {
     for (unsigned number : {1, 2}) limiters->bind("mb_0", number, *ports[number - 1]);
     ResetParts reset;
     reset.on_core.push_back([this] { files->stop_burst(); });
+    reset.counters.push_back([this] {
+      for (const auto& port : ports) port->limiter().clear_counters();
+    });
     reset.after.push_back([this] { files->forget_burst(); });
     add_reset_file(tree, "debug", *engine, std::move(reset));
   }

@@ -38,11 +38,13 @@ class Soak {
     instance_ = std::move(*instance);
     instance_->add_files(nullptr);
     instance_->keep_as_defaults();
-    instance_->tree().each_file([&](const std::string& path, const std::shared_ptr<File>& file) {
-      // The virtual clock has no dilation.
-      if (path == debug("clock/dilation")) return;
-      if (auto knob = std::dynamic_pointer_cast<KnobFile>(file)) knobs_.push_back({path, knob});
-    });
+    instance_->tree().fill_where([](Ino) { return true; });
+    instance_->tree().each_made_file(
+        [&](const std::string& path, const std::shared_ptr<File>& file) {
+          // The virtual clock has no dilation.
+          if (path == debug("clock/dilation")) return;
+          if (auto knob = std::dynamic_pointer_cast<KnobFile>(file)) knobs_.push_back({path, knob});
+        });
     std::sort(knobs_.begin(), knobs_.end(),
               [](const Knob& a, const Knob& b) { return a.path < b.path; });
     instance_->engine().start();

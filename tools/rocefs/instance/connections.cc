@@ -45,7 +45,7 @@ class IdsFile final : public Stream {
 
 Connections::Connections(Tree& tree, Engine& engine, Fabric& fabric, const std::string& debug,
                          uint64_t salt)
-    : engine_(engine), cma_(fabric, salt), ucma_(cma_) {
+    : engine_(engine), fabric_(fabric), cma_(fabric, salt), ucma_(cma_) {
   tree.add_file(debug + "/cm_ids", std::make_shared<IdsFile>(engine, cma_));
   tree.add_file("class/misc/rdma_cm/abi_version",
                 constant(fmt::format("{}", ucma::kAbiVersion),
@@ -83,6 +83,10 @@ void Connections::bound(Tree& tree, const std::string& directory, Device& device
       }
     });
   }
+}
+
+void Connections::clear_counters() {
+  for (const auto& device : fabric_.devices()) cma_.manager(*device).reset_counters();
 }
 
 }  // namespace rocefs

@@ -27,11 +27,14 @@ class Connections final : public DeviceExtension {
   // starts.
   void search_neighbours(PollLoop& loop, const Hosts& hosts);
   void bound(Tree& tree, const std::string& directory, Device& device) override;
+  // Core thread.
+  void clear_counters();
   // Empty: the files are removed with the device's directory.
   void unbound(Device&) override {}
 
  private:
   Engine& engine_;
+  Fabric& fabric_;
   Cma cma_;
   Ucma ucma_;
   std::optional<OwnNeighbours> own_;

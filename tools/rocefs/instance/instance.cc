@@ -162,7 +162,7 @@ void Instance::add_files(std::function<void()> drop_clients) {
                      [this](const std::string& line) { log(LogLevel::kWarning, line); }});
   loads_ = std::make_unique<Loads>(Loads::Parts{*engine_, *fabric_, *tree_, debug + "/loads"});
   inject_ = std::make_unique<Inject>(*tree_, debug + "/inject", *engine_, *fabric_, knobs);
-  add_reset_file(*tree_, debug, *engine_, reset_parts(std::move(drop_clients)));
+  add_reset_file(*tree_, debug, *engine_, reset_parts(std::move(drop_clients), knobs));
   add_reference_file(*tree_, debug, loop_);
 }
 
@@ -214,7 +214,7 @@ std::unique_ptr<PccBackend> Instance::make_pcc_backend(Device& device,
   return std::make_unique<VirtualBackend>(*engine_, device, loop_, std::move(card), listener);
 }
 
-ResetParts Instance::reset_parts(std::function<void()> drop_clients) {
+ResetParts Instance::reset_parts(std::function<void()> drop_clients, const LinkKnobs& knobs) {
   ResetParts parts;
   // A reset that was scheduled, as in a replayed log, keeps the rest of the schedule.
   parts.before.push_back([this](const Operation& operation, Answer<void> answer) {
@@ -248,6 +248,12 @@ ResetParts Instance::reset_parts(std::function<void()> drop_clients) {
   parts.on_core.push_back([this] { mads_->reset(); });
   parts.on_core.push_back([this] { inject_->clear_all(); });
   parts.on_core.push_back([this] { fabric_->reset(); });
+  parts.knobs.push_back([knobs](const ResetParts::VisitKnobs& visit) { knobs.each_made(visit); });
+  parts.knobs.push_back(
+      [this](const ResetParts::VisitKnobs& visit) { pcc_->each_kept_knobs(visit); });
+  parts.counters.push_back([this] { fabric_->clear_counters(); });
+  parts.counters.push_back([this] { connections_->clear_counters(); });
+  parts.counters.push_back([this] { mads_->clear_counters(); });
   parts.after.push_back([this] {
     traffic_->finish_reset();
     loads_->finish_reset();

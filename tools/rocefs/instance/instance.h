@@ -121,7 +121,7 @@ class Instance {
   void add_mads(const std::string& debug, const LinkKnobs& knobs);
   void add_connections();
   std::unique_ptr<PccBackend> make_pcc_backend(Device& device, PccBackend::Listener& listener);
-  ResetParts reset_parts(std::function<void()> drop_clients);
+  ResetParts reset_parts(std::function<void()> drop_clients, const LinkKnobs& knobs);
 
   const Config& config_;
   const Options options_;

@@ -94,7 +94,7 @@ Mads::~Mads() = default;
 void Mads::bound(Tree&, const std::string& directory, Device& device) {
   for (PortMads* port : by_device_.at(&device)) {
     limits_->bind(directory, port->port.number(), port->mads);
-    add_umad(*port);
+    for (const auto& [name, make_file] : nodes_of(*port)) add_node(*port, name, make_file);
   }
 }
 
@@ -106,20 +106,20 @@ void Mads::unbound(Device& device) {
   parts_.tree.remove(classes_of(device));
 }
 
-void Mads::add_umad(PortMads& port) {
-  add_node(port, port.umad(), [this, &port] {
+std::vector<std::pair<std::string, Mads::MakeFile>> Mads::nodes_of(PortMads& port) {
+  auto make_umad = [this, &port] {
     return make_umad_file(parts_.engine, port.mads, readers_, parts_.warn);
-  });
-  add_node(port, port.issm(), [this, &port] {
+  };
+  auto make_issm = [this, &port] {
     auto set_manager = [&network = port.network, end = port.end](bool open) {
       network.set_manager(end, open);
     };
     return make_issm_file(parts_.engine, set_manager);
-  });
+  };
+  return {{port.umad(), make_umad}, {port.issm(), make_issm}};
 }
 
-void Mads::add_node(const PortMads& port, const std::string& name,
-                    std::function<std::shared_ptr<File>()> make_file) {
+void Mads::add_node(const PortMads& port, const std::string& name, const MakeFile& make_file) {
   Tree& tree = parts_.tree;
   std::string directory = classes_of(device_of(port.port)) + "/" + name;
   tree.add_later(directory, [&tree, directory, &port] {
@@ -134,7 +134,11 @@ void Mads::add_node(const PortMads& port, const std::string& name,
   tree.add_later("class/infiniband_mad", [&tree, name, directory] {
     tree.add_link("class/infiniband_mad/" + name, directory);
   });
-  tree.add_later("dev/infiniband", [&tree, name, make_file = std::move(make_file)] {
+  add_device_file(name, make_file);
+}
+
+void Mads::add_device_file(const std::string& name, const MakeFile& make_file) {
+  parts_.tree.add_later("dev/infiniband", [&tree = parts_.tree, name, make_file] {
     tree.add_file("dev/infiniband/" + name, make_file());
   });
 }
@@ -149,9 +153,11 @@ void Mads::remove_umad(const PortMads& port) {
 
 void Mads::drop_clients() {
   for (const auto& port : ports_) {
-    if (!parts_.tree.resolve("dev/infiniband/" + port->umad())) continue;
-    remove_umad(*port);
-    add_umad(*port);
+    for (const auto& [name, make_file] : nodes_of(*port)) {
+      if (!parts_.tree.made("dev/infiniband/" + name)) continue;
+      parts_.tree.remove("dev/infiniband/" + name);
+      add_device_file(name, make_file);
+    }
   }
 }
 
@@ -166,6 +172,10 @@ void Mads::reset() {
     port->mads.leave();
     port->mads.arrive();
   }
+}
+
+void Mads::clear_counters() {
+  for (const auto& port : ports_) port->mads.limiter().clear_counters();
 }
 
 void Mads::finish_reset() {

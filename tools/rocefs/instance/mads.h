@@ -46,16 +46,20 @@ class Mads final : public DeviceExtension {
   void drop_clients();
   // Second step, core thread: drops MADs in flight and the state of ports and administrators.
   void reset();
-  // Third step.
+  // Third step, core thread, when knobs have their values.
+  void clear_counters();
+  // Fourth step.
   void finish_reset();
 
  private:
   struct SubnetMads;
   struct PortMads;
-  void add_umad(PortMads& port);
+  using MakeFile = std::function<std::shared_ptr<File>()>;
+  // Character devices of a port, by name: umadN and issmN.
+  std::vector<std::pair<std::string, MakeFile>> nodes_of(PortMads& port);
+  void add_node(const PortMads& port, const std::string& name, const MakeFile& make_file);
+  void add_device_file(const std::string& name, const MakeFile& make_file);
   void remove_umad(const PortMads& port);
-  void add_node(const PortMads& port, const std::string& name,
-                std::function<std::shared_ptr<File>()> make_file);
 
   const Parts parts_;
   FabricSubnets subnets_;
