@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -196,14 +197,33 @@ void FuseServer::serve_until_drained() {
   }
 }
 
-// Unmounts. libfuse unmounts what it has mounted itself, and ignores a mount whose connection was
-// cut (umount -f).
+namespace {
+
+// Makes the descriptor one whose other end is closed. libfuse takes that for a mount that is gone:
+// by itself it would unmount whatever its path leads to by now.
+void close_far_end(int descriptor) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return;
+  ::close(ends[0]);
+  ::dup2(ends[1], descriptor);
+  ::close(ends[1]);
+}
+
+}  // namespace
+
+// Unmounts, unless the path leads elsewhere by now, or the mount is gone. A mount that is dead,
+// also because its connection was cut (umount -f), is recognized by that.
 void FuseServer::end_mount() {
   pollfd connection{fuse_session_fd(session_), 0, 0};
   bool connected = mounted_ && ::poll(&connection, 1, 0) == 0;
-  if (taken_over_ && connected && mounted_device(mount_point_) == device_) {
-    unmount_lazily(mount_point_);
+  if (connected && device_ && !unmount_own(mount_point_, *device_)) {
+    std::fprintf(
+        stderr,
+        "rocefs: %s: nothing is unmounted: another mount is there now, or this one may not "
+        "be unmounted\n",
+        mount_point_.c_str());
   }
+  if (device_ && fuse_session_fd(session_) >= 0) close_far_end(fuse_session_fd(session_));
   fuse_session_unmount(session_);
   if (device_) unmount_dead(mount_point_);
 }

@@ -1,6 +1,7 @@
 #include "fs/mount_point.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/file.h>
@@ -9,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +21,7 @@
 #include "core/base/fd.h"
 #include "core/process/bounded_look.h"
 #include "core/process/mount_table.h"
+#include "core/process/open_below.h"
 
 namespace rocefs {
 namespace {
@@ -37,23 +38,38 @@ bool is_dead(const Fd& file) {
   return errno == ENOTCONN;
 }
 
-// Returns whether an open file is in a rocefs mount.
-bool is_in_rocefs(const Fd& file) {
+// Opens the directory on top at the path without a request to a server that is mounted there. A
+// resolved path has no symbolic links: one has come since, and leads elsewhere.
+Fd open_top(const std::string& path) {
+  constexpr int kFlags = O_PATH | O_NOFOLLOW;
+  Fd top = open_below(AT_FDCWD, path, kFlags, RESOLVE_NO_SYMLINKS);
+  if (top || (errno != ENOSYS && errno != EPERM)) return top;
+  return Fd(::open(path.c_str(), kFlags | O_CLOEXEC));
+}
+
+// Returns the rocefs mount that an open file is in.
+std::optional<Mount> rocefs_of(const Fd& file) {
   std::ifstream lines(fmt::format("/proc/self/fdinfo/{}", file.get()));
   int id = 0;
   for (std::string word; lines >> word;) {
     if (word == "mnt_id:") lines >> id;
   }
-  std::vector<Mount> table = mount_table();
-  return std::any_of(table.begin(), table.end(),
-                     [id](const Mount& mount) { return mount.id == id && mount.is_rocefs(); });
+  for (const Mount& mount : mount_table()) {
+    if (mount.id == id && mount.is_rocefs()) return mount;
+  }
+  return std::nullopt;
 }
 
 // Opens the topmost mount there, if it is a rocefs without a server.
 Fd open_dead(const std::string& path) {
-  Fd top(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  bool dead = top && is_dead(top) && is_in_rocefs(top);
+  Fd top = open_top(path);
+  bool dead = top && is_dead(top) && rocefs_of(top);
   return dead ? std::move(top) : Fd();
+}
+
+// Detaches what was opened, whatever its path leads to by now.
+bool detach(const Fd& top) {
+  return ::umount2(fmt::format("/proc/self/fd/{}", top.get()).c_str(), MNT_DETACH) == 0;
 }
 
 // Takes the lock between instances, held until the descriptor is closed; nothing on a time-out.
@@ -93,8 +109,13 @@ std::optional<dev_t> mounted_device(const std::string& path) {
   return device;
 }
 
-void unmount_lazily(const std::string& path) {
-  if (::umount2(path.c_str(), MNT_DETACH) != 0) run_fusermount(path);
+// Leaves the check to fusermount3 where umount2(2) is not allowed: it unmounts nothing but a FUSE
+// mount of its own user.
+bool unmount_own(const std::string& path, dev_t device) {
+  Fd top = open_top(path);
+  std::optional<Mount> mount = top ? rocefs_of(top) : std::nullopt;
+  if (!mount || mount->device != device) return false;
+  return detach(top) || (errno == EPERM && run_fusermount(path));
 }
 
 // Holds the mount open while it is checked and detached: of two instances that find the same dead
@@ -102,7 +123,7 @@ void unmount_lazily(const std::string& path) {
 bool unmount_dead(const std::string& path) {
   Fd top = open_dead(path);
   if (!top) return false;
-  if (::umount2(fmt::format("/proc/self/fd/{}", top.get()).c_str(), MNT_DETACH) == 0) return true;
+  if (detach(top)) return true;
   if (errno != EPERM) return false;
   // Lock: fusermount3 knows only paths, so one instance at a time checks and detaches.
   Fd turn = take_turn();

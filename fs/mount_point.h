@@ -16,9 +16,10 @@ namespace rocefs {
 // is dead.
 Result<std::string> check_mount_point(const std::string& path);
 
-// Detaches the mount: immediately from its path, later for its users, by umount2(2) or, for an
-// ordinary user, by fusermount3. Ignores a refusal.
-void unmount_lazily(const std::string& path);
+// Detaches the rocefs with this device number: immediately from its path, later for its users, by
+// umount2(2) or, for an ordinary user, by fusermount3. Returns false, and unmounts nothing, if the
+// path leads to another mount by now: a directory above may belong to somebody who exchanged it.
+bool unmount_own(const std::string& path, dev_t device);
 
 // Detaches the topmost mount if it is a rocefs without a server, and returns whether it was. Keeps
 // a mount that was made there meanwhile, even with the same device number.

@@ -96,6 +96,40 @@ TEST_CASE("fs: a mount whose connection was cut is unmounted when its session en
   ::close(fd);
 }
 
+TEST_CASE("fs: a session ends no mount but its own when a directory above was exchanged") {
+  NEEDS_FUSE();
+  if (::geteuid() != 0) skip("root alone may mount");
+  MountDirectory directory;
+  const std::string above = directory.path + "/above", aside = directory.path + "/aside";
+  const std::string own = above + "/mnt", other = aside + "/mnt";
+  for (const std::string& each : {above, own, aside, other}) ::mkdir(each.c_str(), 0755);
+  REQUIRE(::mount("other", other.c_str(), "tmpfs", 0, nullptr) == 0);
+  const bool by_link = GENERATE(false, true);
+  Mounted mounted({}, own);
+  const std::string moved = directory.path + "/moved";
+  REQUIRE(::rename(above.c_str(), moved.c_str()) == 0);
+  if (by_link) {
+    REQUIRE(::symlink(aside.c_str(), above.c_str()) == 0);
+  } else {
+    REQUIRE(::rename(aside.c_str(), above.c_str()) == 0);
+  }
+  const std::string now = by_link ? other : own;
+  struct stat before {
+  }, after{};
+  REQUIRE(::stat(now.c_str(), &before) == 0);
+  mounted.stop();
+  mounted.session.reset();
+  CHECK(::stat(now.c_str(), &after) == 0);
+  CHECK(before.st_dev == after.st_dev);
+  mounted.path = moved + "/mnt";
+  ::umount2(now.c_str(), MNT_DETACH);
+  ::umount2(mounted.path.c_str(), MNT_DETACH);
+  if (by_link) ::unlink(above.c_str());
+  for (const std::string& each : {now, by_link ? aside : above, moved + "/mnt", moved}) {
+    ::rmdir(each.c_str());
+  }
+}
+
 TEST_CASE("fs: the daemon ends when its mount is unmounted") {
   NEEDS_FUSE();
   if (::geteuid() != 0) skip("root alone may call umount(2)");

@@ -348,8 +348,8 @@ void Supervisor::end_mount() {
   if (!saved_.mount_point[0]) return;
   if (!cutoff_ || cutoff_.cut()) {
     unmount_dead(saved_.mount_point);
-  } else if (mounted_device(saved_.mount_point) == saved_.session.device) {
-    unmount_lazily(saved_.mount_point);
+  } else {
+    unmount_own(saved_.mount_point, saved_.session.device);
   }
 }
 

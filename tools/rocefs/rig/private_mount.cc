@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -17,7 +16,6 @@
 #include <memory>
 
 #include "core/process/close_all_but.h"
-#include "core/process/mount_table.h"
 #include "core/process/standard_files.h"
 #include "fs/mount_point.h"
 #include "tools/rocefs/command/status_pipe.h"
@@ -77,10 +75,7 @@ std::string text_of(const Fd& pipe, size_t limit) {
 }
 
 bool is_mounted(const std::string& directory) {
-  const std::vector<Mount> table = mount_table();
-  return std::any_of(table.begin(), table.end(), [&](const Mount& mount) {
-    return mount.is_rocefs() && mount.point == directory;
-  });
+  return mounted_device(directory).has_value();
 }
 
 // The process of a PrivateMount that outlives a killed owner. No signal but SIGKILL reaches it, and
@@ -123,7 +118,8 @@ class Watcher {
       wait_for(server_);
     }
     if (directory_.empty()) return;
-    if (is_mounted(directory_)) unmount_lazily(directory_);  // the server was killed
+    // The server was killed.
+    if (auto device = mounted_device(directory_)) unmount_own(directory_, *device);
     ::rmdir(directory_.c_str());
   }
 
