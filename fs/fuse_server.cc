@@ -140,10 +140,11 @@ class GoneFile final : public OpenFile {
 OpenSlot FuseServer::reopen(const SavedHandle& saved) {
   Tree::Node* node = tree_.find(saved.ino);
   if (node && node->file && !node->file->device()) {
-    auto file = node->file->open(node->file, Caller{saved.uid, saved.gid, saved.pid});
-    if (file) return {std::move(*file), tree_.path_of(saved.ino)};
+    auto opener = std::make_shared<Opener>(Caller{saved.uid, saved.gid, saved.pid});
+    auto file = node->file->open(node->file, opener->caller);
+    if (file) return {std::move(*file), tree_.path_of(saved.ino), std::move(opener)};
   }
-  return {std::make_unique<GoneFile>(), {}};
+  return {std::make_unique<GoneFile>(), {}, nullptr};
 }
 
 Result<TakenOver> FuseServer::take_over(const std::string& mount_point, int descriptor) {

@@ -142,7 +142,8 @@ void on_getattr(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   if (info) return void(fuse_reply_err(request, EINVAL));
   if (!server.files_.is_open(ino)) return reply_attributes(request, ino);
   server.requests_->run(
-      request, server.channel_.key(), {}, [&](const OperationPtr&, Requests::Ticket ticket) {
+      request, server.channel_.key(), {}, nullptr,
+      [&](const OperationPtr&, Requests::Ticket ticket) {
         node->file->open_size([ino, ticket = std::move(ticket)](Result<uint64_t> size) mutable {
           if (!size) return ticket.fail(size.error());
           if (fuse_req_t answered = ticket.take()) {
@@ -201,7 +202,8 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
   Tree::Node* node = server.tree_.find(ino);
   if (!node || !node->file) return void(fuse_reply_err(request, ENODEV));
   if (int code = open_error(*node, info->flags)) return void(fuse_reply_err(request, code));
-  Caller caller = Requests::caller_of(request);
+  const auto opener = std::make_shared<Opener>(Requests::caller_of(request));
+  const Caller& caller = opener->caller;
   Shares::Share share = server.files_.share(caller.uid);
   if (!share) return void(fuse_reply_err(request, ENFILE));
   bool writes = (info->flags & O_ACCMODE) != O_RDONLY;
@@ -212,11 +214,13 @@ void on_open(fuse_req_t request, fuse_ino_t ino, fuse_file_info* info) {
     if (writes && server.options_.refused) server.options_.refused(path, caller, file.error());
     return void(fuse_reply_err(request, file.error().code));
   }
+  if (writes && node->file->keeps_opener()) opener->rights = rights_of(caller);
   if (info->flags & O_TRUNC) {
     node->mtime = date_now();
     server.note_attributes(ino);
   }
-  info->fh = server.files_.open({std::move(*file), std::move(path), std::move(share)}, ino, caller);
+  info->fh = server.files_.open({std::move(*file), std::move(path), opener, std::move(share)}, ino,
+                                caller);
   info->direct_io = 1;
   // Interrupted meanwhile: the kernel will not release the handle.
   if (reply_open(request, *info, device) == -ENOENT) server.files_.release(info->fh);
@@ -240,7 +244,7 @@ void on_read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_fil
   if (fills_page_cache(server.channel_.request())) return void(fuse_reply_err(request, EINVAL));
   OpenSlot* slot = server.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
-  server.requests_->run(request, server.channel_.key(), {},
+  server.requests_->run(request, server.channel_.key(), {}, slot->opener,
                         [&](const OperationPtr& operation, Requests::Ticket ticket) {
                           operation->set_nonblocking(info->flags & O_NONBLOCK);
                           slot->file->read(
@@ -260,7 +264,7 @@ void on_write(fuse_req_t request, fuse_ino_t, const char* data, size_t size, off
   OpenSlot* slot = server.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
   server.requests_->run(
-      request, server.channel_.key(), slot->path,
+      request, server.channel_.key(), slot->path, slot->opener,
       [&](const OperationPtr& operation, Requests::Ticket ticket) {
         operation->set_request_id(server.channel_.key());
         operation->set_nonblocking(info->flags & O_NONBLOCK);
@@ -302,7 +306,7 @@ void on_ioctl(fuse_req_t request, fuse_ino_t, unsigned command, void*, fuse_file
   if (flags & FUSE_IOCTL_DIR) return void(fuse_reply_err(request, ENOTTY));
   OpenSlot* slot = server.files_.find(info->fh);
   if (!slot || !slot->file) return void(fuse_reply_err(request, EBADF));
-  server.requests_->run(request, server.channel_.key(), slot->path,
+  server.requests_->run(request, server.channel_.key(), slot->path, slot->opener,
                         [&](const OperationPtr& operation, Requests::Ticket ticket) {
                           std::string_view argument(static_cast<const char*>(in), in ? in_size : 0);
                           slot->file->ioctl(

@@ -58,11 +58,13 @@ class Requests : public std::enable_shared_from_this<Requests> {
   static Caller caller_of(fuse_req_t request);
 
   // Lets `hand_over(operation, ticket)` pass the request to its file, and handles interrupts until
-  // it is answered. `key` is its number (key_of()). Reports a refusal under `path`, unless that is
-  // empty.
+  // it is answered. `key` is its number (key_of()), `opener` who opened the file. Reports a refusal
+  // under `path`, unless that is empty.
   template <class HandOver>
-  void run(fuse_req_t request, uint64_t key, std::string path, HandOver hand_over) {
+  void run(fuse_req_t request, uint64_t key, std::string path, std::shared_ptr<const Opener> opener,
+           HandOver hand_over) {
     auto pending = std::make_shared<Pending>(shared_from_this(), request, key, std::move(path));
+    pending->set_opener(std::move(opener));
     try {
       hand_over(pending, Ticket(pending));
       if (pending->request) waiting_.emplace(key, pending);

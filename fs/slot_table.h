@@ -18,6 +18,7 @@ struct OpenSlot {
   std::unique_ptr<OpenFile> file;
   // Path of a file open for writing, at the time of its open: the node may be gone now.
   std::string path;
+  std::shared_ptr<const Opener> opener;
   Shares::Share share = nullptr;
   bool used() const { return file != nullptr; }
 };

@@ -15,33 +15,27 @@
 namespace rocefs {
 namespace {
 
-// Identity of a file or directory from the kernel's own data: no query to a file system that may
-// not answer.
-struct Which {
-  bool known = false;
-  uint64_t inode = 0, mount = 0;
-  uint32_t major = 0, minor = 0;
-  bool same_file(const Which& other) const {
-    return known && other.known && inode == other.inode && major == other.major &&
-           minor == other.minor;
-  }
-};
-
-Which which(int directory, const char* name) {
+// Asks the kernel's own data: no query to a file system that may not answer.
+Place place_of(int directory, const char* name) {
   struct statx found;
   int flags = AT_STATX_DONT_SYNC | (*name ? 0 : AT_EMPTY_PATH);
   if (::statx(directory, name, flags, STATX_INO | STATX_MNT_ID, &found) != 0) return {};
-  return {true, found.stx_ino, found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor};
+  return {found.stx_ino, found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor};
+}
+
+bool same_file(const Place& one, const Place& other) {
+  return one != Place{} && one.inode == other.inode && one.major == other.major &&
+         one.minor == other.minor;
 }
 
 bool same_file(int directory, const char* name, const char* own) {
-  return which(directory, name).same_file(which(AT_FDCWD, own));
+  return same_file(place_of(directory, name), place_of(AT_FDCWD, own));
 }
 
 bool same_place(const Fd& a, const Fd& b) {
   if (!a || !b) return static_cast<bool>(a) == static_cast<bool>(b);
-  Which one = which(a.get(), ""), other = which(b.get(), "");
-  return one.same_file(other) && one.mount == other.mount;
+  const Place one = place_of(a.get(), "");
+  return one != Place{} && one == place_of(b.get(), "");
 }
 
 std::string name_in(std::string comm) {
@@ -49,9 +43,17 @@ std::string name_in(std::string comm) {
   return program_name(comm);
 }
 
-// `process` is the writer's directory in /proc, which never shows another process, even after its
+Result<Fd> directory_of(const Caller& caller) {
+  std::string path = fmt::format("/proc/{}", caller.pid);
+  Fd process(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (process) return process;
+  return errorf(ESRCH, "the writer's process is not visible: {}", std::strerror(errno));
+}
+
+// `process` is the caller's directory in /proc, which never shows another process, even after its
 // end.
-Result<void> read_credentials(int process, const Caller& caller, Identity& who) {
+Result<Rights> read_rights(int process, const Caller& caller) {
+  Rights who{caller.uid, caller.gid, {}, 0, place_of(process, "root")};
   std::string status = text_at(process, "status");
   if (!acts_as(status, caller.uid, caller.gid)) {
     return Error{ESRCH, "the writer's PID belongs to another process"};
@@ -61,7 +63,7 @@ Result<void> read_credentials(int process, const Caller& caller, Identity& who) 
     std::string effective(field_of(status, "CapEff:"));
     who.capabilities = std::strtoull(effective.c_str(), nullptr, 16);
   }
-  return {};
+  return who;
 }
 
 Result<void> read_place(int process, Identity& who) {
@@ -76,6 +78,23 @@ Result<void> read_place(int process, Identity& who) {
   return {};
 }
 
+// With the writer's own credentials.
+Result<std::shared_ptr<Identity>> read_identity(const Caller& writer) {
+  auto who = std::make_shared<Identity>();
+  if (writer.pid <= 0) {
+    static_cast<Rights&>(*who) = {writer.uid, writer.gid, {}, 0, {}};
+    return who;
+  }
+  Result<Fd> process = directory_of(writer);
+  if (!process) return process.error();
+  Result<Rights> own = read_rights(process->get(), writer);
+  if (!own) return own.error();
+  static_cast<Rights&>(*who) = std::move(*own);
+  if (Result<void> read = read_place(process->get(), *who); !read) return read.error();
+  who->comm = name_in(text_at(process->get(), "comm"));
+  return who;
+}
+
 }  // namespace
 
 bool Identity::operator==(const Identity& other) const {
@@ -85,19 +104,36 @@ bool Identity::operator==(const Identity& other) const {
          same_place(directory, other.directory);
 }
 
+Result<Rights> rights_of(const Caller& caller) {
+  if (caller.pid <= 0) return Rights{caller.uid, caller.gid, {}, 0, {}};
+  Result<Fd> process = directory_of(caller);
+  if (!process) return process.error();
+  return read_rights(process->get(), caller);
+}
+
 Result<IdentityPtr> identity_of(const Caller& caller) {
-  auto who = std::make_shared<Identity>();
-  who->uid = caller.uid;
-  who->gid = caller.gid;
-  if (caller.pid <= 0) return IdentityPtr(who);
-  std::string path = fmt::format("/proc/{}", caller.pid);
-  Fd process(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!process)
-    return errorf(ESRCH, "the writer's process is not visible: {}", std::strerror(errno));
-  if (Result<void> read = read_credentials(process.get(), caller, *who); !read) return read.error();
-  if (Result<void> read = read_place(process.get(), *who); !read) return read.error();
-  who->comm = name_in(text_at(process.get(), "comm"));
-  return IdentityPtr(who);
+  Result<std::shared_ptr<Identity>> who = read_identity(caller);
+  if (!who) return who.error();
+  return IdentityPtr(std::move(*who));
+}
+
+Result<IdentityPtr> identity_of(const Caller& writer, const Opener& opener) {
+  if (opener.rights && !*opener.rights) return opener.rights->error();
+  if (!opener.rights && writer != opener.caller) {
+    return Error{ESRCH, "the worker that knew who opened the file has died: open it again"};
+  }
+  Result<std::shared_ptr<Identity>> read = read_identity(writer);
+  if (!read) return read.error();
+  Identity& who = **read;
+  if (!opener.rights) {
+    if (who.uid != 0) who.capabilities = 0;
+    return IdentityPtr(std::move(*read));
+  }
+  if (who.root_place != (*opener.rights)->root_place) {
+    return Error{EPERM, "the file was opened by a program with another root directory"};
+  }
+  static_cast<Rights&>(who) = **opener.rights;
+  return IdentityPtr(std::move(*read));
 }
 
 IdentityPtr own_identity() {

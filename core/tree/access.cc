@@ -7,25 +7,25 @@ namespace {
 
 constexpr uint64_t kOverride = uint64_t{1} << 1, kReadSearch = uint64_t{1} << 2;  // capability.h
 
-TreeUser user_of(const Caller& caller, const OperationPtr& operation, uint64_t grants_all) {
-  TreeUser user{caller.uid, caller.gid, {}, false};
-  if (const Result<IdentityPtr>& who = operation->identity()) {
-    user.groups = (*who)->groups;
-    user.all = ((*who)->capabilities & grants_all) != 0;
+TreeUser user_of(const Caller& opener, const OperationPtr& operation, uint64_t grants_all) {
+  TreeUser user{opener.uid, opener.gid, {}, false};
+  if (Result<Rights> who = operation->rights()) {
+    user.groups = std::move(who->groups);
+    user.all = (who->capabilities & grants_all) != 0;
   }
   return user;
 }
 
 }  // namespace
 
-TreeUser reader_of(const Caller& caller, const OperationPtr& operation) {
-  return user_of(caller, operation, kOverride | kReadSearch);
+TreeUser reader_of(const Caller& opener, const OperationPtr& operation) {
+  return user_of(opener, operation, kOverride | kReadSearch);
 }
 
 TreeUser writer_of(const OperationPtr& operation) {
-  const Caller& caller = operation->caller();
-  if (caller.uid == 0) return {.groups = {}, .all = true};
-  return user_of(caller, operation, kOverride);
+  const Caller& opener = operation->opener();
+  if (opener.uid == 0) return {.groups = {}, .all = true};
+  return user_of(opener, operation, kOverride);
 }
 
 // As the kernel's acl_permission_check() and capable_wrt_inode_uidgid().

@@ -19,9 +19,9 @@ struct TreeUser {
   bool all = false;  // by a capability
 };
 
-// The caller, while it waits. Reading needs CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH to be granted
-// all, writing the first of them, or uid 0.
-TreeUser reader_of(const Caller& caller, const OperationPtr& operation);
+// Rights of who opened the file, while the caller waits. Reading needs CAP_DAC_OVERRIDE or
+// CAP_DAC_READ_SEARCH to be granted all, writing the first of them, or uid 0.
+TreeUser reader_of(const Caller& opener, const OperationPtr& operation);
 TreeUser writer_of(const OperationPtr& operation);
 
 // `access` as in the bits for others.

@@ -1,6 +1,6 @@
-// Files that users name in a store: opened as the writer would open them, with its credentials,
-// root and working directory, so that the daemon's rights give no access. Each is opened in a
-// separate process (file_helper.h); the control thread waits for none.
+// Files that users name in a store: opened as who opened the descriptor would, with its
+// credentials, root and working directory, so that the daemon's rights give no access. Each is
+// opened in a separate process (file_helper.h); the control thread waits for none.
 #pragma once
 
 #include <deque>

@@ -40,8 +40,15 @@ const Result<IdentityPtr>& Operation::identity() {
   if (!identity_ && origin_ == Origin::kSchedule) {
     identity_ = Error{ESRCH, "the writer is unknown to a worker that took over"};
   }
-  if (!identity_) identity_ = identity_of(caller_);
+  if (!identity_) identity_ = opener_ ? identity_of(caller_, *opener_) : identity_of(caller_);
   return *identity_;
+}
+
+Result<Rights> Operation::rights() {
+  if (opener_ && opener_->rights) return *opener_->rights;
+  const Result<IdentityPtr>& who = identity();
+  if (!who) return who.error();
+  return Rights{**who};
 }
 
 void OpenFile::ioctl(uint32_t, std::string_view, size_t, const OperationPtr&,

@@ -33,10 +33,16 @@ class Operation {
   enum class Origin : uint8_t { kWriter, kSchedule };  // a write(2), or clock/at
   explicit Operation(Caller caller, Origin origin = Origin::kWriter)
       : caller_(caller), origin_(origin) {}
+  // The process that waits for the answer. Its rights are the opener's.
   const Caller& caller() const { return caller_; }
-  // Credentials of the caller, determined by the first call, which must come while the caller
-  // waits: a store that is kept for later calls it on arrival. ESRCH for a scheduled store without
-  // set_identity().
+  // Opener of the file; the caller where that is not set.
+  const Caller& opener() const { return opener_ ? opener_->caller : caller_; }
+  void set_opener(std::shared_ptr<const Opener> opener) { opener_ = std::move(opener); }
+  // Rights of the opener; ESRCH if they are not known.
+  Result<Rights> rights();
+  // Identity with which the operation acts, determined by the first call, which must come while
+  // the caller waits: a store that is kept for later calls it on arrival. ESRCH for a scheduled
+  // store without set_identity().
   const Result<IdentityPtr>& identity();
   void set_identity(IdentityPtr who) { identity_ = std::move(who); }
   Origin origin() const { return origin_; }
@@ -64,6 +70,7 @@ class Operation {
  private:
   Caller caller_;
   Origin origin_;
+  std::shared_ptr<const Opener> opener_;
   std::optional<Result<IdentityPtr>> identity_;
   uint64_t request_id_ = 0;
   bool nonblocking_ = false;
@@ -127,6 +134,8 @@ class File {
   // A file that works like a character device: no position, each write(2) is a message, and an open
   // file has state that is lost with the worker: after a takeover it answers ENODEV.
   virtual bool device() const { return false; }
+  // Whether stores ask for the credentials of who opened the file: they are kept for it.
+  virtual bool keeps_opener() const { return false; }
   virtual Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>& self,
                                                  const Caller& caller) = 0;
   // Takes one write(2), clipped to kPageSize and ended at a NUL byte. Called only when writable().

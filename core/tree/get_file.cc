@@ -305,6 +305,7 @@ class GetFile final : public File {
   bool readable() const override { return true; }
   bool writable() const override { return true; }
   bool device() const override { return true; }
+  bool keeps_opener() const override { return true; }
   mode_t mode() const override { return 0666; }
   uint64_t size() const override { return kPageSize; }
   Result<std::unique_ptr<OpenFile>> open(const std::shared_ptr<File>&,

@@ -48,6 +48,7 @@ class StoreSchedule::AtFile final : public Stream {
  public:
   explicit AtFile(StoreSchedule& schedule) : schedule_(schedule) {}
   bool writable() const override { return true; }
+  bool keeps_opener() const override { return true; }
   FileDoc doc() const override { return {"trigger", std::string(kAt.syntax), {}, kAt.doc}; }
   void content(Answer<std::string> answer) override { answer(schedule_.text()); }
   void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
@@ -165,7 +166,7 @@ Result<StoreSchedule::LinePtr> StoreSchedule::parse(std::string_view assignments
   if (!parsed) return parsed.error();
   auto line = std::make_shared<Line>();
   line->assignments = std::move(*parsed);
-  line->caller = operation->caller();
+  line->caller = {operation->opener().uid, operation->opener().gid, operation->caller().pid};
   std::vector<Assignment> knobs;
   for (const Assignment& one : line->assignments) {
     Tree::Node* node = tree_.follow(one.path);

@@ -18,7 +18,7 @@ struct TriggerRow {
   std::string_view syntax;  // accepted text
   std::string_view doc;
   bool replayed = true;  // changes the run: clock/log keeps it, clock/at takes it
-  // Whether a text names files, which are opened as the writer; null: never.
+  // Whether a text names files, which are opened as who opened the trigger; null: never.
   bool (*names_files)(std::string_view text) = nullptr;
   // Whether all users may store: the action looks itself at what they may.
   bool for_all = false;
@@ -57,6 +57,7 @@ class TriggerFile final : public Attribute,
   bool readable() const override { return static_cast<bool>(show_); }
   bool writable() const override { return true; }
   mode_t mode() const override { return Attribute::mode() | (row_.for_all ? 0222 : 0); }
+  bool keeps_opener() const override { return row_.for_all || row_.names_files; }
   FileDoc doc() const override { return {"trigger", std::string(row_.syntax), {}, row_.doc}; }
   Result<std::string> show() override;
   void show_present(Answer<std::string> answer) override;

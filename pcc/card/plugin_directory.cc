@@ -73,6 +73,7 @@ class PluginDirectory::PathFile final : public KnobFile,
   PathFile(const PluginDirectory& owner, CallerFiles& files)
       : KnobFile(owner.set_, 0), owner_(owner), files_(files) {}
 
+  bool keeps_opener() const override { return true; }
   Result<std::string> show() override {
     if (owner_.is_own()) {
       if (Result<std::string> made = owner_.ready(); !made) return made.error();

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Files that a store names are opened with the writer's rights, read from the daemon's own /proc when the store
-# arrives; also if clock/at keeps the store until the writer has ended.
+# Files that a store names are opened with the rights of who opened the descriptor, read from the daemon's own /proc
+# while that process waits; also if clock/at keeps the store until the writer has ended.
 . "$(dirname "$0")/lib/common.bash"
 needs_root "a writer of another user needs root here"
 needs_user_namespaces
@@ -67,6 +67,77 @@ thread.join()
 THREAD
 await state_is t "done"
 
+# Opens as one user and writes as another. PAUSE, if any, comes between.
+through() {  # OPENER WRITER FILE TEXT [PAUSE]
+  python3 - "$@" <<'THROUGH'
+import os, subprocess, sys
+opener, writer, path, text = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+def become(user):
+    os.seteuid(0)
+    os.setegid(user)
+    os.seteuid(user)
+os.setgroups([])
+become(opener)
+mode = os.O_RDWR if path.endswith('/get') else os.O_WRONLY
+descriptor = os.open(path, mode)
+become(0)
+if sys.argv[5:]:
+    subprocess.run(['bash', '-c', sys.argv[5]], check=True)
+become(writer)
+try:
+    os.write(descriptor, text.encode())
+except OSError as e:
+    sys.exit(f'{e.strerror}')
+THROUGH
+}
+capture_of() {  # PATH: ends the capture, and prints whose its file is
+  echo off >"$debug/pcap"
+  stat -c %u "$1"
+}
+loss=kernel/debug/rocefs/links/mb_0-sw_0/loss
+
+test_case "a descriptor that a user opened lends him no right of root who writes to it"
+mkdir "$dir/mine/plugins"
+chmod 700 "$dir/mine"
+chmod 666 "$ib/mb_0/pcc/plugin_dir"
+refused "a capture" through 65534 0 "$debug/pcap" "$dir/mine/x.pcap"
+[ ! -e "$dir/mine/x.pcap" ] || fail "root's directory has a capture"
+refused "a flow" through 65534 0 "$debug/traffic/start" "u write mb_0 mb_1 file=$dir/mine/secret out=$dir/his/stolen"
+refused "a directory of plugins" through 65534 0 "$ib/mb_0/pcc/plugin_dir" "$dir/mine/plugins"
+refused "a knob by set" through 65534 0 "$debug/set" "$loss=0.5"
+chmod 600 "$mnt/$loss"
+refused "a query" through 65534 0 "$debug/get" "$loss"
+through 65534 0 "$debug/pcap" "$dir/his/x.pcap"
+expect 65534 "$(capture_of "$dir/his/x.pcap")" "whose capture it is"
+
+test_case "a descriptor that root opened has root's rights whoever writes to it"
+through 0 65534 "$debug/pcap" "$dir/mine/y.pcap"
+expect 0 "$(capture_of "$dir/mine/y.pcap")" "whose capture it is"
+through 0 65534 "$debug/set" "$loss=0.25"
+expect 0.25 "$(<"$mnt/$loss")" "the knob"
+through 0 65534 "$debug/get" "$loss"
+echo 0 >"$mnt/$loss"
+
+test_case "a descriptor from another root directory names no file"
+said=$(python3 - "$debug/pcap" "$dir/his" <<'ELSEWHERE'
+import os, sys
+descriptor = os.open(sys.argv[1], os.O_WRONLY)
+os.chroot(sys.argv[2])
+try:
+    os.write(descriptor, b'/inside.pcap')
+except OSError as e:
+    print(e.strerror)
+ELSEWHERE
+)
+expect "Operation not permitted" "$said" "a store after chroot(2)"
+
+test_case "after a takeover only the opener itself uses its descriptor for files"
+if said=$(through 65534 0 "$debug/pcap" "$dir/his/late.pcap" "kill -9 $(worker_pid)" 2>&1); then fail "accepted"; fi
+expect "No such process" "$said" "another user's store"
+grep -q "pcap: .*who opened the file has died: open it again (ESRCH)" "$debug/dmesg" || fail "$(tail -2 "$debug/dmesg")"
+through 65534 65534 "$debug/pcap" "$dir/his/kept.pcap" "kill -9 $(worker_pid)"
+expect 65534 "$(capture_of "$dir/his/kept.pcap")" "whose capture it is"
+
 test_case "clock/at keeps the identity of the writer"
 mounted -o allow_other,clock=virtual
 open_to_all
@@ -74,6 +145,11 @@ store_as_user "$(kept 1ms 'f write mb_0 mb_1 file=own out=later')" >/dev/null
 await_end
 expect "done" "$(cat "$debug/traffic/f/state")" "a relative path, when its writer has gone"
 cmp "$dir/his/own" "$dir/his/later"
+
+test_case "clock/at keeps the rights of who opened it"
+through 65534 0 "$debug/clock/at" "$(kept 1ms "s write mb_0 mb_1 file=$dir/mine/secret out=$dir/his/stolen")"
+await_end
+[ ! -e "$dir/his/stolen" ] || fail "a store that root wrote for a user"
 
 test_case "a process with the writer's former pid lends it no group"
 has_number() {  # starts a process of root's with group 4242 that has it
