@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "core/base/assignment.h"
 #include "core/base/kstrto.h"
 #include "core/base/text.h"
 #include "core/base/units.h"
@@ -111,8 +112,8 @@ Result<void> Scenario::enter(std::string_view kind, const std::string& name, int
 Result<void> Scenario::take(std::string_view kind, const Line& line) {
   if (kind == "sim") return set_run_key(*this, line.key, line.value);
   if (kind == "sample" && line.key == "interval") return set_interval(*this, line.value);
-  if (kind == "at" || kind == "plot") {
-    (kind == "at" ? stores : panels).push_back(line);
+  if (kind == "plot") {
+    panels.push_back(line);
     return {};
   }
   if (kind == "load") {
@@ -123,6 +124,12 @@ Result<void> Scenario::take(std::string_view kind, const Line& line) {
   if (!lines) return lines.error();
   std::vector<Line>& list = kind == "flows" ? flows : kind == "inject" ? faults : samples;
   for (Line& one : *lines) {
+    if (kind == "at") {
+      Result<Line> store = expand_paths(one);
+      if (!store) return store.error();
+      stores.push_back(std::move(*store));
+      continue;
+    }
     constexpr std::string_view kOfLoad = "load/";
     if (kind == "variant" && one.key.starts_with(kOfLoad)) {
       one.key.erase(0, kOfLoad.size());
@@ -161,6 +168,20 @@ Result<std::vector<Scenario::Line>> Scenario::expand(const Line& line) {
     lines.push_back({instance(line.key, n), instance(line.value, n), line.line});
   }
   return lines;
+}
+
+// Text that is no assignment is refused where it is stored.
+Result<Scenario::Line> Scenario::expand_paths(const Line& line) {
+  Result<std::vector<Assignment>> given = parse_assignments(line.value);
+  if (!given) return line;
+  std::vector<Assignment> all;
+  for (const Assignment& store : *given) {
+    Result<std::vector<Line>> each = expand({store.path, store.value, line.line});
+    if (!each) return each.error();
+    for (Line& one : *each) all.push_back({std::move(one.key), std::move(one.value)});
+  }
+  if (all.size() == given->size() && all == *given) return line;
+  return Line{line.key, format_assignments(all), line.line};
 }
 
 }  // namespace rocefs

@@ -16,8 +16,9 @@
 //   [variant NAME]  PATH = VALUE, knobs of one of the runs that are compared, or load/NAME/KEY =
 //                   VALUE, a key of a load; without a variant there is one run
 //
-// In [flows], [inject], [sample], [knobs] and [variant] a key with {A..B} stands for one line for
-// each number from A to B, and so does each such range in its value: f{1..3} = write h{1..3} h0.
+// In [flows], [at], [inject], [sample], [knobs] and [variant] a key with {A..B} stands for one line
+// for each number from A to B, and so does each such range in its value: f{1..3} = write h{1..3}
+// h0. So does a PATH of [at], for one store each in the same line.
 #pragma once
 
 #include <cstdint>
@@ -72,6 +73,8 @@ struct Scenario {
   // The lines that a line with {A..B} in its key stands for; EINVAL for ranges of different
   // lengths, and for too many lines.
   Result<std::vector<Line>> expand(const Line& line);
+  // The same of each PATH=VALUE of a line of [at].
+  Result<Line> expand_paths(const Line& line);
 
  private:
   uint64_t expanded_ = 0;

@@ -104,6 +104,27 @@ grep -qx "rocefs: $warning" "$dir/late.err" || fail "on stderr: $(cat "$dir/late
 grep -qx "warning: $warning" "$dir/late.txt" || fail "in the table: $(cat "$dir/late.txt")"
 expect "2 $warning" "$(of late 'len(r["warnings"]), r["warnings"][0]' | tr -d "(),'")" "in the summary"
 
+test_case "a range in a path of [at] stands for a store each, and in its time for a line each"
+run ranged <<<"$two
+[at]
+5us = kernel/debug/rocefs/links/h{1..2}-sw_0/delay={3..4}us kernel/debug/rocefs/links/sw_0-h{1..2}/delay=7us
+{7..8}us = kernel/debug/rocefs/links/h{1..2}-sw_0/rate={8..9}G
+[sample]
+interval = 10us
+h1 = kernel/debug/rocefs/links/h1-sw_0/delay
+h2 = kernel/debug/rocefs/links/h2-sw_0/delay
+back = kernel/debug/rocefs/links/sw_0-h2/delay
+rate = kernel/debug/rocefs/links/h2-sw_0/rate"
+expect "3000,4000,7000,9e+09" "$(sed -n 5p "$dir/ranged/series.csv" | cut -d, -f3-)" "the knobs"
+printf '%s\n[at]\n40us = kernel/debug/rocefs/traffic/f{1..2}/stop=1\n' "$two" >"$dir/stops.ini"
+said=$(outcome_of sim "$dir/stops.ini")
+[[ $said == *"flow f1 of the run: stopped"*"flow f2 of the run: stopped"* ]] || fail "triggers of one line: $said"
+printf '%s\n[at]\n9ms = kernel/debug/rocefs/links/h{1..2}-sw_0/delay={1..3}us\n' "$two" >"$dir/long.ini"
+expect "2 rocefs: $dir/long.ini:7: {1..3} is not as long as {1..2}" "$(outcome_of sim "$dir/long.ini")" "another length"
+printf '%s\n[at]\n9ms = kernel/debug/rocefs/links/h{1..4}-sw_0/delay=1us\n' "$two" >"$dir/none.ini"
+[[ $(outcome_of sim "$dir/none.ini") == "2 rocefs: $dir/none.ini:7: 9ms: kernel/debug/rocefs/links/h3-sw_0/delay: "* ]] ||
+  fail "no such link: $(outcome_of sim "$dir/none.ini")"
+
 test_case "times of rounds are in the summary, and with intervals in that of a sweep"
 ring='[topology]
 kind = star

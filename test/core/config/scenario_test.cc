@@ -71,7 +71,8 @@ TEST_CASE("scenario: a file can set every value of a run") {
 TEST_CASE("scenario: a range expands to several lines, and counts in key and value") {
   Scenario scenario = scenario_of(
       "[flows]\nf{1..3} = write h{8..10} h0 tag={5..7}\n[variant v]\nl/h{9..11}/x = {0..2}\n"
-      "[at]\n1us = a=h{1..2}\n");
+      "[at]\n1us = a=h{1..2}\n{2..3}us = b=h{4..5}\n1us = c{1..2}='x {3..4}' d=7 e{5..6}=8\n"
+      "1us = no assignment{1..2}\n");
   REQUIRE(scenario.flows.size() == 3);
   CHECK(scenario.flows[0].key == "f1");
   CHECK(scenario.flows[2].key == "f3");
@@ -80,7 +81,14 @@ TEST_CASE("scenario: a range expands to several lines, and counts in key and val
   REQUIRE(scenario.variants[0].knobs.size() == 3);
   CHECK(scenario.variants[0].knobs[2].path == "l/h11/x");
   CHECK(scenario.variants[0].knobs[2].value == "2");
+  REQUIRE(scenario.stores.size() == 5);
   CHECK(scenario.stores[0].value == "a=h{1..2}");
+  CHECK(scenario.stores[1].key == "2us");
+  CHECK(scenario.stores[2].key == "3us");
+  CHECK(scenario.stores[2].value == "b=h5");
+  CHECK(scenario.stores[3].value == "c1='x 3' c2='x 4' d=7 e5=8 e6=8");
+  CHECK(scenario.stores[3].line == 8);
+  CHECK(scenario.stores[4].value == "no assignment{1..2}");
   Result<Config> config = parse_config("[knobs]\nx/{0..1}/y = 7\n", "f");
   REQUIRE(config);
   REQUIRE(config->knobs.size() == 2);
@@ -104,6 +112,8 @@ TEST_CASE("scenario: an invalid scenario is refused with its line") {
       {"[sim]\ntitle=a\ntitle=b\n", "f:3: title is given twice"},
       {"[flows]\nf = a\nf = b\n", "f:3: f is given twice"},
       {"[flows]\nf{1..2} = h{1..3}\n", "f:2: {1..3} is not as long as {1..2}"},
+      {"[at]\n1us = a{1..2}=h{1..3}\n", "f:2: {1..3} is not as long as {1..2}"},
+      {"[at]\n1us = a{1..10000001}=x\n", "more than 10000000 lines"},
       {"[flows]\nf{1..10000001} = x\n", "more than 10000000 lines"},
       {"[flows]\nf{1..65000} = x\ng{1..9940000} = x\n", "f:3: g{1..9940000}: all ranges"},
       {"[sample]\ninterval=0\n", "f:2: interval=0"},

@@ -193,18 +193,20 @@ Result<void> Simulation::add_fault(const Scenario::Line& line) {
   return {};
 }
 
-// Adds a line of [at]. Knobs are stored together, through `set`; a trigger is stored alone.
+// Adds a line of [at]. Knobs are stored together, through `set`; triggers one after another.
 Result<void> Simulation::add_store(const Scenario::Line& line) {
   Result<TimeNs> at = parse_duration(line.key);
   if (!at) return at.error();
   Result<std::vector<Assignment>> assignments = parse_assignments(line.value);
   if (!assignments) return assignments.error();
-  const Assignment& first = assignments->front();
-  bool knob = is_pattern(first.path) || find_knob(instance_->tree(), first.path);
-  if (assignments->size() == 1 && !knob) {
-    if (!writable(first.path) && !Sampler::may_come_later(first.path))
-      return not_writable(first.path);
-    stores_.push_back({*at, first.path, first.value, line.line, true});
+  const auto is_knob = [&](const Assignment& one) {
+    return is_pattern(one.path) || find_knob(instance_->tree(), one.path);
+  };
+  if (std::none_of(assignments->begin(), assignments->end(), is_knob)) {
+    for (const Assignment& one : *assignments) {
+      if (!writable(one.path) && !Sampler::may_come_later(one.path)) return not_writable(one.path);
+      stores_.push_back({*at, one.path, one.value, line.line, true});
+    }
     return {};
   }
   Result<std::vector<KnobChange>> changes = knob_changes(instance_->tree(), *assignments);
