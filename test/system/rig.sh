@@ -162,7 +162,12 @@ grep -q "the mount has ended by itself; the command ended with status 0" "$dir/s
 for _ in 1 2 3 4 5 6 7 8; do
   expect "125" "$(run --keep never -- sh -c 'fusermount3 -u "$ROCEFS_MOUNT"'; echo $?)" "while its processes end"
 done
-run --keep never -- sh -c 'kill -KILL $(pgrep -of "^rocefs -f .*$ROCEFS_MOUNT")' || :
+for keep in never always; do
+  for _ in 1 2 3 4 5 6 7 8; do
+    expect "125" "$(run --keep $keep -- bash -c 'server=$(pgrep -of "^rocefs -f .*$ROCEFS_MOUNT"); kill -KILL $server'; echo $?)" \
+      "a server that was killed"
+  done
+done
 expect "" "$(mounts)$(ls "$TMPDIR")" "mounts and directories of a server that was killed"
 await nothing_is_left
 expect "125" "$(run -- sh -c 'fusermount3 -u "$ROCEFS_MOUNT" && touch "$ROCEFS_MOUNT/file"'; echo $?)" "a directory with a file"

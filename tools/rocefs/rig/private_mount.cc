@@ -1,10 +1,8 @@
 #include "tools/rocefs/rig/private_mount.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,12 +34,12 @@ struct PrivateMount::Server {
 
 namespace {
 
-constexpr char kKeep = 'k', kEnd = 'e';  // to the watcher
+constexpr char kKeep = 'k', kEnd = 'e', kProbe = 'p';  // to the watcher
+constexpr char kLives = 'l', kEnded = 'x';             // of the server, its answer to kProbe
 
 // First word of a watcher: that it has made the directory and started the server, or why not.
 struct Report {
   int code = 0;
-  pid_t server = -1;
   char directory[PATH_MAX] = {};
 };
 
@@ -95,7 +93,6 @@ class Watcher {
       if (server_ == 0) serve(directory_);
     }
     if (server_ < 0) report.code = errno;
-    report.server = server_;
     (void)!::send(lifeline_.get(), &report, sizeof report, MSG_NOSIGNAL);
   }
 
@@ -103,14 +100,37 @@ class Watcher {
   [[noreturn]] void watch() {
     close_all_but(lifeline_.get(), lifeline_.get());
     reserve_standard_files();
-    char word = kEnd;
-    while (::read(lifeline_.get(), &word, 1) < 0 && errno == EINTR) {
+    for (;;) {
+      char word = kEnd;
+      while (::read(lifeline_.get(), &word, 1) < 0 && errno == EINTR) {
+      }
+      if (word == kProbe) {
+        const char answer = lives() ? kLives : kEnded;
+        (void)!::send(lifeline_.get(), &answer, 1, MSG_NOSIGNAL);
+        continue;
+      }
+      if (word == kEnd) end();
+      ::_exit(0);
     }
-    if (word == kEnd) end();
-    ::_exit(0);
   }
 
  private:
+  // Stops the server for a moment: one that somebody has killed cannot be stopped any more, though
+  // it may take a while to end.
+  bool lives() {
+    if (server_ < 0) return false;
+    int status = 0;
+    ::kill(server_, SIGSTOP);
+    while (::waitpid(server_, &status, WUNTRACED) < 0 && errno == EINTR) {
+    }
+    if (WIFSTOPPED(status)) {
+      ::kill(server_, SIGCONT);
+      return true;
+    }
+    server_ = -1;
+    return false;
+  }
+
   // The server's number stays its own until it is waited for here.
   void end() {
     if (server_ > 0) {
@@ -213,7 +233,6 @@ Result<void> PrivateMount::start(const std::string& pattern, Server server) {
   if (report.code != 0) {
     return errorf(report.code, "{}: {}", directory_, std::strerror(report.code));
   }
-  server_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, report.server, 0)));
   return {};
 }
 
@@ -225,8 +244,11 @@ void PrivateMount::dismiss_watcher(char word) {
 }
 
 bool PrivateMount::ended() const {
-  pollfd server{server_.get(), POLLIN, 0};
-  return (server_ && ::poll(&server, 1, 0) != 0) || !is_mounted(directory_);
+  char answer = kProbe;
+  (void)!::send(lifeline_.get(), &answer, 1, MSG_NOSIGNAL);
+  while (::recv(lifeline_.get(), &answer, 1, 0) < 0 && errno == EINTR) {
+  }
+  return answer == kEnded || !is_mounted(directory_);
 }
 
 void PrivateMount::keep() {

@@ -21,7 +21,7 @@ class PrivateMount {
 
   // An absolute path.
   const std::string& directory() const { return directory_; }
-  // Whether it serves no more, or somebody has unmounted it.
+  // Whether somebody has unmounted it, or its server has ended or been killed before the call.
   bool ended() const;
   // Leaves it to others.
   void keep();
@@ -37,7 +37,6 @@ class PrivateMount {
   std::string directory_;
   pid_t watcher_ = -1;
   Fd lifeline_;  // to the watcher
-  Fd server_;    // pidfd
 };
 
 }  // namespace rocefs
