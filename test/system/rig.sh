@@ -243,7 +243,7 @@ for arguments in "" "seed" "--timeout many seed=1" "--timeout" "--none seed=1" "
 done
 expect 1 "$("$ROCEFS" wait -m "$dir/no" seed=1 2>/dev/null; echo $?)" "no mount there"
 
-test_case "wait tells of a directory that it may not read, also with wildcards"
+test_case "wait tells of a directory that it may not read or search, also with wildcards"
 open_to_users
 mkdir -p "$dir/bin" "$dir/closed/one"
 chmod $($root && echo 700 || echo 0) "$dir/closed"
@@ -252,4 +252,9 @@ expect "1 rocefs: wait: $dir/closed: Permission denied" \
   "$(outcome_of as_user "$dir/bin/rocefs" wait --timeout 0 "$dir/closed/*/state=1")" "a closed directory"
 ! $root || expect "124 rocefs wait: $dir/closed/*/state: no such file" \
   "$(outcome_of "$dir/bin/rocefs" wait --timeout 0 "$dir/closed/*/state=1")" "one who may"
+chmod $($root && echo 744 || echo 444) "$dir/closed"
+for path in '*/state' 'one/state'; do
+  expect "1 rocefs: wait: $dir/closed/one/state: Permission denied" \
+    "$(outcome_of as_user "$dir/bin/rocefs" wait --timeout 0 "$dir/closed/$path=1")" "a directory that lists its names alone"
+done
 chmod 700 "$dir/closed"

@@ -1,5 +1,6 @@
 #include "tools/rocefs/rig/wait.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <glob.h>
@@ -138,22 +139,36 @@ bool passes_by_itself(int code) {
   return code == ENOENT || code == ENOTDIR || code == ENODEV || code == EAGAIN || code == ESRCH;
 }
 
-// Fails if a directory cannot be read, by an errno that no waiting mends.
+// Fails if a directory cannot be read or searched, by an errno that no waiting mends.
 Result<std::vector<std::string>> files_of(const std::string& pattern) {
-  static std::optional<Error> unreadable;  // glob(3) hands nothing to its callback
-  unreadable.reset();
+  static std::optional<Error> refused;  // glob(3) hands nothing to its callbacks
+  refused.reset();
   auto refuse = [](const char* path, int code) {
     if (passes_by_itself(code)) return 0;
-    unreadable = errorf(code, "{}: {}", path, std::strerror(code));
+    refused = errorf(code, "{}: {}", path, std::strerror(code));
     return 1;
   };
+  // glob(3) takes a file that it cannot look at for none.
   glob_t found{};
+  found.gl_opendir = [](const char* path) -> void* { return ::opendir(path); };
+  found.gl_readdir = [](void* directory) { return ::readdir(static_cast<DIR*>(directory)); };
+  found.gl_closedir = [](void* directory) { ::closedir(static_cast<DIR*>(directory)); };
+  found.gl_stat = [](const char* path, struct stat* file) { return ::stat(path, file); };
+  found.gl_lstat = [](const char* path, struct stat* file) {
+    if (::lstat(path, file) == 0) return 0;
+    const int code = errno;
+    if (!refused && !passes_by_itself(code)) {
+      refused = errorf(code, "{}: {}", path, std::strerror(code));
+    }
+    errno = code;
+    return -1;
+  };
   std::vector<std::string> files;
-  if (::glob(pattern.c_str(), 0, refuse, &found) == 0) {
+  if (::glob(pattern.c_str(), GLOB_ALTDIRFUNC, refuse, &found) == 0) {
     files.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   }
   ::globfree(&found);
-  if (unreadable) return *unreadable;
+  if (refused) return *refused;
   return files;
 }
 
