@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "rdma/traffic/flow_plan.h"
 
 namespace rocefs {
 
-// Most octets of a flow: its memory is at most kMaxFlowMemory, with room for a GRH.
-inline constexpr uint64_t kMaxLoadFlow = (uint64_t{1} << 30) - 40;
+// Most octets of a flow: it is one message, which is in memory as a whole.
+inline constexpr uint64_t kMaxLoadFlow = kMaxFlowMemory;
 
 class SizeDistribution {
  public:

@@ -125,7 +125,7 @@ TEST_CASE("goal: a schedule that cannot run is refused with its line") {
       {"num_ranks 2\nrank 0 {\na: calc 1\na requires b\n", ":4: 'b' is no label above"},
       {"num_ranks 2\nrank 0 {\ncalc 1\n}\n", ": no rank sends"},
       {"num_ranks 2\nrank 0 {\nsend 9999999999b to 1\n}\n",
-       ":3: a flow has at most 1073741784 octets"},
+       ":3: a flow has at most 1073741824 octets"},
       {"num_ranks 2\nrank 0 {\nsend 1b to 1\n}\nrank 1 {\nrecv 1b from 0 tag 3\n}\n",
        ":6: this recv of rank 1 waits for ever: no message is left for it, or it waits in a "
        "circle"},

@@ -184,8 +184,8 @@ TEST_CASE("load: a trace's flows start at their times") {
   CHECK(refused("0,h1,h1,1\n") == path + ":1: h1 sends to itself");
   CHECK(refused("5,h1,h2,1\n4,h1,h2,1\n") == path + ":2: earlier than the line before");
   CHECK(refused("5 parsecs,h1,h2,1\n") == path + ":1: TIME,FROM,TO,SIZE is wanted");
-  CHECK(refused("0,h1,h2,2G\n") == path + ":1: size 2G: a flow has 1 to 1073741784 octets");
-  CHECK(refused("0,h1,h2,0\n") == path + ":1: size 0: a flow has 1 to 1073741784 octets");
+  CHECK(refused("0,h1,h2,2G\n") == path + ":1: size 2G: a flow has 1 to 1073741824 octets");
+  CHECK(refused("0,h1,h2,0\n") == path + ":1: size 0: a flow has 1 to 1073741824 octets");
   for (const char* gap : {"0,,h1,h2,1\n", ",0,h1,h2,1\n", "0,h1,h2,1,\n", "0,h1, ,h2,1\n"}) {
     CHECK(refused(gap) == path + ":1: TIME,FROM,TO,SIZE is wanted");
   }
@@ -394,7 +394,21 @@ TEST_CASE("load: what cannot be is refused") {
   CHECK(why_not({{"pattern", "incast"}, {"size", "1K"}, {"hosts", "h1 h2"}, {"to", "h3"}}) ==
         "to: h3 is none of hosts=");
   CHECK(why_not({{"pattern", "all-to-all"}}) == "size= is wanted");
-  CHECK(why_not({{"pattern", "all-to-all"}, {"size", "0"}}) == "size=0 is outside 1 to 1073741784");
+  CHECK(why_not({{"pattern", "all-to-all"}, {"size", "0"}}) == "size=0 is outside 1 to 1073741824");
+}
+
+TEST_CASE("load: a flow may be as large as a message of traffic/start") {
+  for (const char* op : {"write", "send", "read"}) {
+    const Keys keys = {{"pattern", "permutation"}, {"size", "1G"}, {"op", op}};
+    if (*op != 'r') CHECK(why_not(keys).empty());
+    FlowSpec flow;
+    REQUIRE(set_flow_key(flow, "size", std::to_string(kMaxLoadFlow)));
+    CHECK_FALSE(set_flow_key(flow, "size", std::to_string(kMaxLoadFlow + 1)));
+    flow.op = *parse_flow_op(op);
+    CHECK(FlowPlan::of(flow, std::nullopt));
+  }
+  CHECK(why_not({{"pattern", "permutation"}, {"size", "1073741825"}}) ==
+        "size=1073741825 is outside 1 to 1073741824");
 }
 
 TEST_CASE("load: a reset removes the flows that run, and a collective goes on") {

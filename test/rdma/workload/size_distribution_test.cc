@@ -77,7 +77,7 @@ TEST_CASE("sizes: an invalid distribution is refused with its line") {
   CHECK(why("10 50\n5 100\n") == "line 2: the numbers decrease");
   CHECK(why("10 50\n20 40\n") == "line 2: the numbers decrease");
   CHECK(why("10 50\n20 90\n") == "the last percentage is not 100");
-  CHECK(why("-1 50\n20 100\n") == "line 1: a flow has 0 to 1073741784 octets");
+  CHECK(why("-1 50\n20 100\n") == "line 1: a flow has 0 to 1073741824 octets");
   CHECK(why("0 100\n") == "all flows are empty");
   CHECK(SizeDistribution::named("web").error().reason ==
         "no distribution web (websearch, fbhadoop, alistorage, or a file)");
