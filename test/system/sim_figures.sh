@@ -116,6 +116,8 @@ h2 = kernel/debug/rocefs/links/h2-sw_0/delay
 back = kernel/debug/rocefs/links/sw_0-h2/delay
 rate = kernel/debug/rocefs/links/h2-sw_0/rate"
 expect "3000,4000,7000,9e+09" "$(sed -n 5p "$dir/ranged/series.csv" | cut -d, -f3-)" "the knobs"
+printf '%s\n[at]\n5us = kernel/debug/rocefs/links/h{0..119}-sw_0/delay=3us\n' "${two/hosts = ?/hosts = 120}" >"$dir/many.ini"
+[[ $(outcome_of sim "$dir/many.ini") == "0 "* ]] || fail "more than \`set\` takes: $(outcome_of sim "$dir/many.ini")"
 printf '%s\n[at]\n40us = kernel/debug/rocefs/traffic/f{1..2}/stop=1\n' "$two" >"$dir/stops.ini"
 said=$(outcome_of sim "$dir/stops.ini")
 [[ $said == *"flow f1 of the run: stopped"*"flow f2 of the run: stopped"* ]] || fail "triggers of one line: $said"

@@ -243,6 +243,20 @@ Result<void> Simulation::store(const std::string& path, const std::string& value
   });
 }
 
+// As `set` does, without its limit: a range in a path stands for many knobs.
+Result<void> Simulation::store_together(const std::string& value) {
+  Result<std::vector<Assignment>> assignments = parse_assignments(value);
+  if (!assignments) return assignments.error();
+  Result<std::vector<KnobChange>> changes = knob_changes(instance_->tree(), *assignments);
+  if (!changes) return changes.error();
+  return wait([&](Answer<void> answer) {
+    store_knobs(instance_->engine(), std::move(*changes),
+                [answer = std::move(answer)](Result<Moment> applied) mutable {
+                  answer(applied ? Result<void>() : Result<void>(applied.error()));
+                });
+  });
+}
+
 // With `until_idle`, at most so long: until no flow, work request or packet is left.
 Result<void> Simulation::advance(TimeNs duration, bool until_idle) {
   Result<void> passed = wait([&](Answer<void> answer) {
@@ -296,7 +310,7 @@ std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
     const Store& due = stores_[next];
     const bool knobs = due.path == below_debug("set");
     if (due.of_at && !knobs) look_at_flows();
-    Result<void> stored = store(due.path, due.value);
+    Result<void> stored = knobs ? store_together(due.value) : store(due.path, due.value);
     if (!stored) return failed(due.line, stored.error().reason);
     const Fabric& fabric = instance_->fabric();
     if (due.of_at && fabric.in_regions()) stored = check_threads(fabric);

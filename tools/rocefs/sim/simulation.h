@@ -130,6 +130,7 @@ class Simulation final : private FlowSink {
   static std::string below_debug(std::string_view path);
   std::shared_ptr<File> writable(const std::string& path);  // null: there is none
   Result<void> store(const std::string& path, const std::string& value);
+  Result<void> store_together(const std::string& value);
   Result<void> advance(TimeNs duration, bool until_idle = false);
   Result<void> wait(const std::function<void(Answer<void>)>& begin);
   void on_core(UniqueFunction<void()> work);
