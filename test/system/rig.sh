@@ -257,4 +257,8 @@ for path in '*/state' 'one/state'; do
   expect "1 rocefs: wait: $dir/closed/one/state: Permission denied" \
     "$(outcome_of as_user "$dir/bin/rocefs" wait --timeout 0 "$dir/closed/$path=1")" "a directory that lists its names alone"
 done
-chmod 700 "$dir/closed"
+mkdir -m 755 "$dir/closed/"{own,own/lower}
+mkdir -m 700 "$dir/closed/own/root"
+echo 1 >"$dir/closed/own/lower/state"
+chmod 755 "$dir/closed"
+expect "0 " "$(outcome_of as_user "$dir/bin/rocefs" wait --timeout 0 "$dir/closed/own/*/state=1")" "beside one that is closed"

@@ -139,10 +139,12 @@ bool passes_by_itself(int code) {
   return code == ENOENT || code == ENOTDIR || code == ENODEV || code == EAGAIN || code == ESRCH;
 }
 
-// Fails if a directory cannot be read or searched, by an errno that no waiting mends.
+// Fails if a directory cannot be read, by an errno that no waiting mends. One that cannot be
+// searched has no file for the pattern, as in a shell: it is told of where there is no other.
 Result<std::vector<std::string>> files_of(const std::string& pattern) {
-  static std::optional<Error> refused;  // glob(3) hands nothing to its callbacks
+  static std::optional<Error> refused, unsearched;  // glob(3) hands nothing to its callbacks
   refused.reset();
+  unsearched.reset();
   auto refuse = [](const char* path, int code) {
     if (passes_by_itself(code)) return 0;
     refused = errorf(code, "{}: {}", path, std::strerror(code));
@@ -157,8 +159,8 @@ Result<std::vector<std::string>> files_of(const std::string& pattern) {
   found.gl_lstat = [](const char* path, struct stat* file) {
     if (::lstat(path, file) == 0) return 0;
     const int code = errno;
-    if (!refused && !passes_by_itself(code)) {
-      refused = errorf(code, "{}: {}", path, std::strerror(code));
+    if (!unsearched && !passes_by_itself(code)) {
+      unsearched = errorf(code, "{}: {}", path, std::strerror(code));
     }
     errno = code;
     return -1;
@@ -169,6 +171,7 @@ Result<std::vector<std::string>> files_of(const std::string& pattern) {
   }
   ::globfree(&found);
   if (refused) return *refused;
+  if (unsearched && files.empty()) return *unsearched;
   return files;
 }
 
