@@ -129,10 +129,15 @@ Result<IdentityPtr> identity_of(const Caller& writer, const Opener& opener) {
     if (who.uid != 0) who.capabilities = 0;
     return IdentityPtr(std::move(*read));
   }
-  if (who.root_place != (*opener.rights)->root_place) {
-    return Error{EPERM, "the file was opened by a program with another root directory"};
+  const Rights& opened = **opener.rights;
+  Rights moved = opened;  // to the root of the writer
+  moved.root_place = who.root_place;
+  if (opened.root_place != who.root_place && moved != static_cast<const Rights&>(who)) {
+    return Error{EPERM,
+                 "the file was opened by a program with other rights and another root directory or "
+                 "mount namespace"};
   }
-  static_cast<Rights&>(who) = **opener.rights;
+  static_cast<Rights&>(who) = std::move(moved);
   return IdentityPtr(std::move(*read));
 }
 

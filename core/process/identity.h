@@ -41,6 +41,7 @@ struct Rights {
   // Effective in the daemon's user namespace, a bit each; empty for a process in another one.
   uint64_t capabilities = 0;
   Place root_place;  // unknown for the daemon itself, and for a process that it does not see
+  bool operator==(const Rights&) const = default;
 };
 
 // The process that opened a file. Its credentials are kept for files that act with them, and lost
@@ -69,10 +70,10 @@ using IdentityPtr = std::shared_ptr<const Identity>;
 Result<Rights> rights_of(const Caller& caller);
 // The caller's own credentials.
 Result<IdentityPtr> identity_of(const Caller& caller);
-// The opener's credentials at the root and directory of the writer, who waits. EPERM where the
-// roots differ: a path is no longer the one that the opener may reach. Of an opener whose
-// credentials are not known only the process itself may act, without capabilities that it may have
-// got by exec: ESRCH for another one.
+// The opener's credentials at the root and directory of the writer, who waits. EPERM where
+// credentials differ and the roots, too: a path is no longer the one that the opener may reach. Of
+// an opener whose credentials are not known only the process itself may act, without capabilities
+// that it may have got by exec: ESRCH for another one.
 Result<IdentityPtr> identity_of(const Caller& writer, const Opener& opener);
 // Identity of stores without a writer: a mount's start values.
 IdentityPtr own_identity();

@@ -118,11 +118,12 @@ expect 0.25 "$(<"$mnt/$loss")" "the knob"
 through 0 65534 "$debug/get" "$loss"
 echo 0 >"$mnt/$loss"
 
-test_case "a descriptor from another root directory names no file"
+test_case "a descriptor from another root directory names no file for a writer with other rights"
 said=$(python3 - "$debug/pcap" "$dir/his" <<'ELSEWHERE'
 import os, sys
 descriptor = os.open(sys.argv[1], os.O_WRONLY)
 os.chroot(sys.argv[2])
+os.setuid(65534)
 try:
     os.write(descriptor, b'/inside.pcap')
 except OSError as e:
@@ -130,6 +131,11 @@ except OSError as e:
 ELSEWHERE
 )
 expect "Operation not permitted" "$said" "a store after chroot(2)"
+(
+  exec 3>"$debug/pcap"
+  unshare --mount sh -c "echo $dir/mine/z.pcap >&3"
+)
+expect 0 "$(capture_of "$dir/mine/z.pcap")" "the same user's capture, from another mount namespace"
 
 test_case "after a takeover only the opener itself uses its descriptor for files"
 if said=$(through 65534 0 "$debug/pcap" "$dir/his/late.pcap" "kill -9 $(worker_pid)" 2>&1); then fail "accepted"; fi
