@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -218,11 +219,13 @@ void FuseServer::end_mount() {
   pollfd connection{fuse_session_fd(session_), 0, 0};
   bool connected = mounted_ && ::poll(&connection, 1, 0) == 0;
   if (connected && device_ && !unmount_own(mount_point_, *device_)) {
-    std::fprintf(
-        stderr,
-        "rocefs: %s: nothing is unmounted: another mount is there now, or this one may not "
-        "be unmounted\n",
-        mount_point_.c_str());
+    // A daemon has no stderr that somebody reads.
+    constexpr char kLeft[] =
+        "%s: nothing is unmounted: another mount is there now, or this one may not be unmounted";
+    ::syslog(LOG_DAEMON | LOG_WARNING, kLeft, mount_point_.c_str());
+    std::fprintf(stderr, "rocefs: ");
+    std::fprintf(stderr, kLeft, mount_point_.c_str());
+    std::fprintf(stderr, "\n");
   }
   if (device_ && fuse_session_fd(session_) >= 0) close_far_end(fuse_session_fd(session_));
   fuse_session_unmount(session_);
