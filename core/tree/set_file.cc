@@ -26,7 +26,14 @@ void store_set(Tree& tree, Engine& engine, std::string_view text, const Operatio
   }
   Result<std::vector<Assignment>> assignments = parse_assignments(text);
   if (!assignments) return answer(assignments.error());
-  Result<std::vector<KnobChange>> changes = knob_changes(tree, *assignments, writer_of(operation));
+  store_together(tree, engine, *assignments, writer_of(operation), std::move(answer));
+}
+
+}  // namespace
+
+void store_together(Tree& tree, Engine& engine, const std::vector<Assignment>& assignments,
+                    const std::optional<TreeUser>& writer, Answer<void> answer) {
+  Result<std::vector<KnobChange>> changes = knob_changes(tree, assignments, writer);
   if (!changes) return answer(changes.error());
   store_knobs(engine, std::move(*changes),
               [answer = std::move(answer)](Result<Moment> applied) mutable {
@@ -34,8 +41,6 @@ void store_set(Tree& tree, Engine& engine, std::string_view text, const Operatio
                 answer({});
               });
 }
-
-}  // namespace
 
 void add_set_file(Tree& tree, const std::string& directory, Engine& engine) {
   add_trigger(tree, directory, kSet, engine,

@@ -6,7 +6,7 @@
 
 #include "core/base/kstrto.h"
 #include "core/base/units.h"
-#include "core/tree/knob_transaction.h"
+#include "core/tree/set_file.h"
 #include "core/tree/trigger.h"
 
 namespace rocefs {
@@ -241,13 +241,7 @@ void StoreSchedule::apply(const LinePtr& line, Engine::Pause pause, const Moment
     if (line->who) operation->set_identity(line->who);
     return node->file->store(first.value, operation, std::move(done));
   }
-  Result<std::vector<KnobChange>> changes = knob_changes(tree_, line->assignments);
-  if (!changes) return done(changes.error());
-  store_knobs(engine_, std::move(*changes),
-              [done = std::move(done)](Result<Moment> applied) mutable {
-                if (!applied) return done(applied.error());
-                done({});
-              });
+  store_together(tree_, engine_, line->assignments, std::nullopt, std::move(done));
 }
 
 }  // namespace rocefs

@@ -12,7 +12,7 @@
 #include "core/base/units.h"
 #include "core/tree/file_walk.h"
 #include "core/tree/knob_file.h"
-#include "core/tree/knob_transaction.h"
+#include "core/tree/set_file.h"
 #include "core/tree/trigger.h"
 #include "tools/rocefs/command/limits.h"
 #include "tools/rocefs/sim/thread_rules.h"
@@ -193,7 +193,7 @@ Result<void> Simulation::add_fault(const Scenario::Line& line) {
   return {};
 }
 
-// Adds a line of [at]. Knobs are stored together, through `set`; triggers one after another.
+// Adds a line of [at]. Knobs are stored together, triggers one after another.
 Result<void> Simulation::add_store(const Scenario::Line& line) {
   Result<TimeNs> at = parse_duration(line.key);
   if (!at) return at.error();
@@ -211,7 +211,7 @@ Result<void> Simulation::add_store(const Scenario::Line& line) {
   }
   Result<std::vector<KnobChange>> changes = knob_changes(instance_->tree(), *assignments);
   if (!changes) return changes.error();
-  stores_.push_back({*at, below_debug("set"), format_assignments(*assignments), line.line, true});
+  stores_.push_back({*at, {}, format_assignments(*assignments), line.line, true});
   return {};
 }
 
@@ -243,17 +243,13 @@ Result<void> Simulation::store(const std::string& path, const std::string& value
   });
 }
 
-// As `set` does, without its limit: a range in a path stands for many knobs.
-Result<void> Simulation::store_together(const std::string& value) {
+// `value`: knobs as in a store to `set`, but any number of them.
+Result<void> Simulation::store_knobs(const std::string& value) {
   Result<std::vector<Assignment>> assignments = parse_assignments(value);
   if (!assignments) return assignments.error();
-  Result<std::vector<KnobChange>> changes = knob_changes(instance_->tree(), *assignments);
-  if (!changes) return changes.error();
   return wait([&](Answer<void> answer) {
-    store_knobs(instance_->engine(), std::move(*changes),
-                [answer = std::move(answer)](Result<Moment> applied) mutable {
-                  answer(applied ? Result<void>() : Result<void>(applied.error()));
-                });
+    store_together(instance_->tree(), instance_->engine(), *assignments, std::nullopt,
+                   std::move(answer));
   });
 }
 
@@ -308,9 +304,9 @@ std::optional<Failure> Simulation::store_due(TimeNs now, size_t& next) {
   if (next < stores_.size() && stores_[next].at <= now) finish_regions();
   for (; next < stores_.size() && stores_[next].at <= now; ++next) {
     const Store& due = stores_[next];
-    const bool knobs = due.path == below_debug("set");
+    const bool knobs = due.path.empty();
     if (due.of_at && !knobs) look_at_flows();
-    Result<void> stored = knobs ? store_together(due.value) : store(due.path, due.value);
+    Result<void> stored = knobs ? store_knobs(due.value) : store(due.path, due.value);
     if (!stored) return failed(due.line, stored.error().reason);
     const Fabric& fabric = instance_->fabric();
     if (due.of_at && fabric.in_regions()) stored = check_threads(fabric);

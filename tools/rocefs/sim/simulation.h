@@ -107,7 +107,7 @@ class Simulation final : private FlowSink {
  private:
   struct Store {
     TimeNs at;
-    std::string path, value;
+    std::string path, value;  // without a path: knobs, which are stored together
     int line;
     bool of_at = false;  // a line of [at]
   };
@@ -130,7 +130,7 @@ class Simulation final : private FlowSink {
   static std::string below_debug(std::string_view path);
   std::shared_ptr<File> writable(const std::string& path);  // null: there is none
   Result<void> store(const std::string& path, const std::string& value);
-  Result<void> store_together(const std::string& value);
+  Result<void> store_knobs(const std::string& value);
   Result<void> advance(TimeNs duration, bool until_idle = false);
   Result<void> wait(const std::function<void(Answer<void>)>& begin);
   void on_core(UniqueFunction<void()> work);
