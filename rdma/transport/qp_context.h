@@ -144,7 +144,7 @@ class QpContext {
   virtual void memory_settled() = 0;
 
  protected:
-  // Asks the CPU for what every packet reads.
+  // Asks the CPU for what every packet reads: up to RETH and AETH in extensions_, and the type.
   void prefetch_context() const {
     prefetch_lines(this, 4);
     __builtin_prefetch(&init_);

@@ -96,8 +96,8 @@ Responder::Verdict Responder::begin_message(const Packet& packet, const wire::Tr
   return verdict;
 }
 
-// Notes whose memory and receives the request is for: the queue pair's own, or those of the SRQ
-// that a request of XRC names (IBTA A14).
+// Notes whose memory the request is for: that of the queue pair's own domain, or of the SRQ that a
+// request of XRC names (IBTA A14).
 Responder::Verdict Responder::choose_queue(const wire::Transport& headers, Step& step) {
   if (!headers.info().has_xrceth) {
     message_.pd = qp_.pd();

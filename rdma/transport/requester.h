@@ -66,7 +66,8 @@ class Requester final : public MemoryListener {
     return prefetch_.pending() || completer_.memory_pending() || selective_.memory_pending();
   }
 
-  // Asks the CPU for what each packet and its acknowledgement read.
+  // Asks the CPU for what each packet and its acknowledgement read: up to prefetch_, and the first
+  // two lines of the completer.
   void prefetch() const {
     prefetch_lines(this, 5);
     prefetch_two_lines(&completer_);

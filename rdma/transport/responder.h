@@ -63,7 +63,7 @@ class Responder final : public MemoryListener {
   ResponderState state() const { return state_; }
   // Expected PSN: it grows as requests come.
   uint64_t expected() const { return expected_psn_; }
-  // Asks the CPU for what each request packet reads.
+  // Asks the CPU for what each request packet reads: up to the first entry of message_.target.
   void prefetch() const { prefetch_lines(this, 4); }
   // Asks the CPU for what owes_response() reads.
   void prefetch_owed() const { __builtin_prefetch(&resources_); }
