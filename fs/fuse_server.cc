@@ -220,12 +220,11 @@ void FuseServer::end_mount() {
   bool connected = mounted_ && ::poll(&connection, 1, 0) == 0;
   if (connected && device_ && !unmount_own(mount_point_, *device_)) {
     // A daemon has no stderr that somebody reads.
-    constexpr char kLeft[] =
-        "%s: nothing is unmounted: another mount is there now, or this one may not be unmounted";
-    ::syslog(LOG_DAEMON | LOG_WARNING, kLeft, mount_point_.c_str());
-    std::fprintf(stderr, "rocefs: ");
-    std::fprintf(stderr, kLeft, mount_point_.c_str());
-    std::fprintf(stderr, "\n");
+    const std::string left = mount_point_ +
+                             ": nothing is unmounted: another mount is there now, or this one "
+                             "may not be unmounted";
+    ::syslog(LOG_DAEMON | LOG_WARNING, "%s", left.c_str());
+    std::fprintf(stderr, "rocefs: %s\n", left.c_str());
   }
   if (device_ && fuse_session_fd(session_) >= 0) close_far_end(fuse_session_fd(session_));
   fuse_session_unmount(session_);
