@@ -12,15 +12,28 @@ Event::~Event() {
 void Scheduler::at(Event& event, TimeNs due) {
   assert(!event.scheduler_ || event.scheduler_ == this);
   event.scheduler_ = this;
+  if (due > now_ + EventWheel::kSpan) return wait(event, due);
+  if (event.scheduled()) return move(event, due);
+  insert(event, due);
+}
+
+// Puts an event that is due soon into the list of its time.
+inline void Scheduler::insert(Event& event, TimeNs due) {
   if (due <= now_) return at_once(event);
   event.sequence_ = sequence_++;
-  const TimeNs ahead = due - now_;
-  if (ahead <= EventWheel::kSpan) {
-    if (event.scheduled()) forget(event);
-    event.place_ = Event::Place::kWheel;
-    return wheel_.insert(event, due);
-  }
-  const Event::Place place = ahead > kSoon ? Event::Place::kFar : Event::Place::kNear;
+  event.place_ = Event::Place::kWheel;
+  wheel_.insert(event, due);
+}
+
+void Scheduler::move(Event& event, TimeNs due) {
+  forget(event);
+  insert(event, due);
+}
+
+// Puts the event into the heap for its time.
+void Scheduler::wait(Event& event, TimeNs due) {
+  event.sequence_ = sequence_++;
+  const Event::Place place = due - now_ > kSoon ? Event::Place::kFar : Event::Place::kNear;
   const EventHeap::Key key{due, event.sequence_};
   if (event.place_ == place) {
     event.due_ = due;
@@ -38,8 +51,7 @@ void Scheduler::cancel(Event& event) {
   if (event.scheduled()) forget(event);
 }
 
-void Scheduler::at_once(Event& event) {
-  if (event.scheduled()) forget(event);
+inline void Scheduler::at_once(Event& event) {
   event.due_ = now_;
   event.place_ = Event::Place::kAtOnce;
   event.next_ = nullptr;

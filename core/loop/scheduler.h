@@ -44,7 +44,11 @@ class Scheduler {
   void pass(TimeNs now);
 
  private:
+  void insert(Event& event, TimeNs due);
   void at_once(Event& event);
+  // Not inlined, so that at() has no registers to save.
+  [[gnu::noinline]] void wait(Event& event, TimeNs due);
+  [[gnu::noinline]] void move(Event& event, TimeNs due);
   void forget(Event& event);
   bool wheel_is_first() const;
   void run_at_once();
