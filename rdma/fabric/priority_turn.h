@@ -18,14 +18,8 @@ class PriorityTurn {
   size_t next(uint8_t ready) {
     if (ready & 0x80) return 7;
     if (ready & 0x40) return 6;
-    const auto later = static_cast<uint8_t>(ready & (0xfe << last_));
-    size_t least = static_cast<size_t>(std::countr_zero(later ? later : ready));
-    for (uint32_t among : {uint32_t{later}, uint32_t{ready} & ~uint32_t{later}}) {
-      for (; among != 0; among &= among - 1) {
-        const auto at = static_cast<size_t>(std::countr_zero(among));
-        if (ahead_[at] < ahead_[least]) least = at;
-      }
-    }
+    const bool only = (ready & (ready - 1)) == 0;
+    const size_t least = only ? static_cast<size_t>(std::countr_zero(ready)) : least_ahead(ready);
     const uint16_t passed = ahead_[least];
     for (uint16_t& ahead : ahead_) ahead = static_cast<uint16_t>(ahead - std::min(ahead, passed));
     last_ = static_cast<uint8_t>(least);
@@ -39,6 +33,19 @@ class PriorityTurn {
 
  private:
   static constexpr size_t kFirstStrict = 6;
+
+  // The least far ahead; among equals, the first behind the one that was chosen last.
+  size_t least_ahead(uint8_t ready) const {
+    const auto later = static_cast<uint8_t>(ready & (0xfe << last_));
+    size_t least = static_cast<size_t>(std::countr_zero(later ? later : ready));
+    for (uint32_t among : {uint32_t{later}, uint32_t{ready} & ~uint32_t{later}}) {
+      for (; among != 0; among &= among - 1) {
+        const auto at = static_cast<size_t>(std::countr_zero(among));
+        if (ahead_[at] < ahead_[least]) least = at;
+      }
+    }
+    return least;
+  }
 
   // Octets that a priority has sent more than the one which was chosen last had before its packet.
   // As many as fit one instruction.
