@@ -138,10 +138,7 @@ PacketPtr Port::next_packet(TimeNs now) {
   }
   while (auto among = static_cast<uint8_t>(data_.ready() & open)) {
     size_t priority = data_.turn().next(among);
-    if (PacketPtr packet = next_data(priority, now)) {
-      data_.turn().sent(priority, packet->wire_length() + kEthernetOverhead);
-      return packet;
-    }
+    if (PacketPtr packet = next_data(priority, now)) return packet;
   }
   return waiting_frames() ? next_frame(open) : nullptr;
 }
@@ -162,11 +159,16 @@ PacketPtr Port::next_data(size_t priority, TimeNs now) {
   Qp* qp = data_.take(priority);
   qp->links().in_data = false;
   PacketPtr packet = qp->emit_data(now);
+  uint64_t length = 0;
+  if (packet) {
+    length = packet->wire_length();
+    data_.turn().sent(priority, length + kEthernetOverhead);
+  }
   bool has_more = packet && qp->has_data() && !qp->links().in_data;
   bool goes_on = has_more && qp->priority() == priority && !qp->data_held();
   constexpr uint64_t kTurnsPerSecond = 500'000;
   uint64_t& sent = data_.sent(priority);
-  if (goes_on) sent += packet->wire_length();
+  if (goes_on) sent += length;
   if (!goes_on || sent >= line_bps() / 8 / kTurnsPerSecond) {
     sent = 0;
     frames_next_ = true;
@@ -255,21 +257,25 @@ void Port::receive(Packet* arriving, TimeNs now) {
   if (packet->ethernet) return receive_frame(std::move(packet), now);
   if (!host_.present()) return host_.fabric().counters().no_device.add_shared();
   counters_.port_rcv_packets.add();
-  (is_multicast(*packet) ? counters_.multicast_rcv_packets : counters_.unicast_rcv_packets).add();
+  const bool multicast = is_multicast(*packet);
+  (multicast ? counters_.multicast_rcv_packets : counters_.unicast_rcv_packets).add();
   counters_.port_rcv_data.add(packet->wire_length());
   wire::Transport headers = packet->transport();
   bool whole = check(*packet, headers);
   if (!whole) return;
   if (ecn_of(*packet) == Ecn::kCongested) counters_.np_ecn_marked_roce_packets.add();
-  take(std::move(packet), headers, now);
+  take(std::move(packet), headers, multicast, now);
 }
 
 // Gives a whole packet to whom it is for.
-void Port::take(PacketPtr&& packet, const wire::Transport& headers, TimeNs now) {
+inline void Port::take(PacketPtr&& packet, const wire::Transport& headers, bool multicast,
+                       TimeNs now) {
   if (headers.opcode() == wire::Opcode::kCnp) return take_cnp(*packet, headers, now);
-  if (is_multicast(*packet)) return deliver_to_group(*packet, now);
+  if (multicast) return deliver_to_group(*packet, now);
   if (headers.dest_qpn() == kGsiQpn) return gsi_.receive(*packet, headers);
-  if (Qp* qp = find_qp(headers.dest_qpn(), *packet, headers)) deliver(*qp, std::move(packet), now);
+  if (Qp* qp = find_qp(headers.dest_qpn(), *packet, headers)) {
+    deliver(*qp, std::move(packet), headers, now);
+  }
 }
 
 namespace {
@@ -301,8 +307,7 @@ void Port::receive_frame(PacketPtr&& frame, TimeNs now) {
   if (interface_ && host_.present()) interface_->receive(std::move(frame));
 }
 
-void Port::deliver(Qp& qp, PacketPtr&& packet, TimeNs now) {
-  wire::Transport headers = packet->transport();
+inline void Port::deliver(Qp& qp, PacketPtr&& packet, const wire::Transport& headers, TimeNs now) {
   bool marked = ecn_of(*packet) == Ecn::kCongested && !is_multicast(*packet);
   if (marked) take_mark(qp, *packet, headers, now);
   if (headers.info().response) {
@@ -318,7 +323,10 @@ void Port::deliver_to_group(const Packet& packet, TimeNs now) {
   bool named = headers.dest_qpn() == kMulticastQpn;
   for (uint32_t number : host_.groups().members(destination_of(packet).ip)) {
     Qp* qp = named ? find_qp(number, packet, headers) : nullptr;
-    if (qp) deliver(*qp, copy_of(packet), now);
+    if (!qp) continue;
+    PacketPtr copy = copy_of(packet);
+    const wire::Transport its_headers = copy->transport();
+    deliver(*qp, std::move(copy), its_headers, now);
   }
 }
 
@@ -336,7 +344,7 @@ void Port::take_looped(TimeNs now) {
   while (PacketPtr packet = looped_.pop()) {
     wire::Transport headers = packet->transport();
     bool whole = host_.present() && check(*packet, headers);
-    if (whole) take(std::move(packet), headers, now);
+    if (whole) take(std::move(packet), headers, is_multicast(*packet), now);
   }
   if (ready()) kick();
 }
@@ -350,7 +358,7 @@ void Port::receive_bytes(std::span<const uint8_t> bytes, TimeNs now) {
 
 // Validates a packet. A payload by reference has no ICRC to check, but its memory region may be
 // gone.
-bool Port::check(const Packet& packet, const wire::Transport& headers) {
+inline bool Port::check(const Packet& packet, const wire::Transport& headers) {
   if (!headers.well_formed()) {
     counters_.port_rcv_errors.add();
     return false;
@@ -399,7 +407,7 @@ void Port::take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs
   counters_.rp_cnp_ignored.add();
 }
 
-Qp* Port::find_qp(uint32_t number, const Packet& packet, const wire::Transport& headers) {
+inline Qp* Port::find_qp(uint32_t number, const Packet& packet, const wire::Transport& headers) {
   Qp* qp = host_.qps().find(number);
   if (qp && &qp->port() != this) qp = nullptr;
   bool receives = qp && qp->receives_packets();

@@ -138,13 +138,17 @@ class Port final : public PortBase, public LinkSource, public LinkSink, public U
   PacketPtr next_data(size_t priority, TimeNs now);
   void note_wait(bool sends, TimeNs now);
   PacketPtr next_packet(TimeNs now);
-  bool check(const Packet& packet, const wire::Transport& headers);
-  Qp* find_qp(uint32_t number, const Packet& packet, const wire::Transport& headers);
+  // Steps of receive(), inlined: each packet goes through all of them.
+  [[gnu::always_inline]] bool check(const Packet& packet, const wire::Transport& headers);
+  [[gnu::always_inline]] void take(PacketPtr&& packet, const wire::Transport& headers,
+                                   bool multicast, TimeNs now);
+  [[gnu::always_inline]] Qp* find_qp(uint32_t number, const Packet& packet,
+                                     const wire::Transport& headers);
+  [[gnu::always_inline]] void deliver(Qp& qp, PacketPtr&& packet, const wire::Transport& headers,
+                                      TimeNs now);
   void take_mark(Qp& qp, const Packet& packet, const wire::Transport& headers, TimeNs now);
   void take_cnp(const Packet& packet, const wire::Transport& headers, TimeNs now);
-  void deliver(Qp& qp, PacketPtr&& packet, TimeNs now);
   void deliver_to_group(const Packet& packet, TimeNs now);
-  void take(PacketPtr&& packet, const wire::Transport& headers, TimeNs now);
   void loop(PacketPtr&& packet, TimeNs now);
   void take_looped(TimeNs now);
 

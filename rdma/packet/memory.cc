@@ -147,13 +147,6 @@ Result<void> MemoryTable::remove(uint32_t key) {
   return {};
 }
 
-const MemoryRegion* MemoryTable::find(uint32_t key) const {
-  uint32_t index = index_of(key);
-  if (index >= regions_.size()) return nullptr;
-  const MemoryRegion& region = regions_[index];
-  return region.memory && (region.generation & 0xff) == (key & 0xff) ? &region : nullptr;
-}
-
 MemoryRegion* MemoryTable::window_of(uint32_t key) {
   uint32_t index = index_of(key);
   bool there = index < taken_.size() && taken_[index] && regions_[index].window;

@@ -191,7 +191,12 @@ class MemoryTable {
   void forget_windows(uint32_t qpn);
 
   // Null unless `key` is valid. The pointer is valid until the table changes.
-  const MemoryRegion* find(uint32_t key) const;
+  const MemoryRegion* find(uint32_t key) const {
+    uint32_t index = index_of(key);
+    if (index >= regions_.size()) return nullptr;
+    const MemoryRegion& region = regions_[index];
+    return region.memory && (region.generation & 0xff) == (key & 0xff) ? &region : nullptr;
+  }
   // As find(), but null unless `pd` and `qpn` may use these bytes with the rights of `access`.
   // Windows serve remote access alone.
   const MemoryRegion* allow(uint32_t key, uint32_t pd, uint32_t qpn, uint8_t access, uint64_t va,

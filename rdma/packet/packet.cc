@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "rdma/packet/memory.h"
 #include "rdma/wire/bytes.h"
 #include "rdma/wire/icrc.h"
 
@@ -12,15 +11,18 @@ namespace rocefs {
 
 static_assert(sizeof(Packet) == 3 * 64);
 
+// Takes back what other regions have returned, or makes packets.
+void PacketPool::refill() {
+  free_packets_ = returned_.exchange(nullptr, std::memory_order_acquire);
+  if (free_packets_) return;
+  free_packets_ = &packets_.make();
+  free_packets_->pool = this;
+}
+
 PacketPtr PacketPool::acquire() {
-  if (!free_packets_) free_packets_ = returned_.exchange(nullptr, std::memory_order_acquire);
+  if (!free_packets_) refill();
   Packet* packet = free_packets_;
-  if (packet) {
-    free_packets_ = packet->next;
-  } else {
-    packet = &packets_.make();
-    packet->pool = this;
-  }
+  free_packets_ = packet->next;
   if (packet->frame) keep_frame(*packet);
   packet->next = nullptr;
   packet->payload.kind = Payload::Kind::kNone;
@@ -78,21 +80,6 @@ Frame* PacketPool::attach_frame(Packet& packet) {
   packet.frame = free_frames_;
   free_frames_ = packet.frame->next;
   return packet.frame;
-}
-
-const uint8_t* payload_bytes(const Packet& packet) {
-  switch (packet.payload.kind) {
-    case Payload::Kind::kFrame:
-      return packet.frame->bytes.data();
-    case Payload::Kind::kLocal: {
-      const MemoryRegion* region =
-          packet.payload.table->at(packet.payload.index, packet.payload.generation);
-      return region ? region->direct + packet.payload.offset : nullptr;
-    }
-    case Payload::Kind::kNone:
-      return nullptr;
-  }
-  return nullptr;
 }
 
 PacketPtr packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes) {

@@ -18,6 +18,7 @@
 #include "core/base/slabs.h"
 #include "core/base/time.h"
 #include "core/loop/engine.h"
+#include "rdma/packet/memory.h"
 #include "rdma/wire/ethernet.h"
 #include "rdma/wire/packet.h"
 #include "rdma/wire/telemetry.h"
@@ -41,8 +42,6 @@ struct Frame {
   // Ethernet frames: both addresses and the type, and two octets that are 0.
   std::array<uint8_t, kEthernetHeader + 2> ethernet;
 };
-
-class MemoryTable;
 
 // Payload: where the bytes of a packet's payload are.
 struct Payload {
@@ -148,7 +147,13 @@ using PacketPtr = std::unique_ptr<Packet, PacketReturn>;
 
 // Bytes of a payload: those of the region to which it refers, or of the frame. Null when the
 // reference is stale.
-const uint8_t* payload_bytes(const Packet& packet);
+inline const uint8_t* payload_bytes(const Packet& packet) {
+  const Payload& payload = packet.payload;
+  if (payload.kind == Payload::Kind::kNone) return nullptr;
+  if (payload.kind == Payload::Kind::kFrame) return packet.frame->bytes.data();
+  const MemoryRegion* region = payload.table->at(payload.index, payload.generation);
+  return region ? region->direct + payload.offset : nullptr;
+}
 
 // True for a destination in ff00::/8 or 224.0.0.0/4.
 inline bool is_multicast(const Packet& packet) {
@@ -215,6 +220,7 @@ class PacketPool {
   friend PacketReturn;
   static constexpr size_t kSlab = 64;
 
+  [[gnu::noinline]] void refill();
   void take_back(Packet* packet);
   void send_back(Packet* packet);
   void keep_frame(Packet& packet);

@@ -34,10 +34,10 @@ class CompletionSink {
 // A queue in the daemon's memory.
 class CompletionQueue final : public CompletionSink {
  public:
-  explicit CompletionQueue(size_t depth) : ring_(depth) {}
+  explicit CompletionQueue(size_t depth) : depth_(depth), ring_(depth) {}
 
   [[nodiscard]] Completion* claim() override {
-    if (count_ == ring_.size()) return nullptr;
+    if (count_ == depth_) return nullptr;
     Completion& slot = ring_[wrapped(head_ + count_)];
     slot = {};
     return &slot;
@@ -81,8 +81,9 @@ class CompletionQueue final : public CompletionSink {
   enum class Armed { kNo, kSolicited, kNext };
 
   // Wraps a slot number below twice the depth.
-  size_t wrapped(size_t slot) const { return slot < ring_.size() ? slot : slot - ring_.size(); }
+  size_t wrapped(size_t slot) const { return slot < depth_ ? slot : slot - depth_; }
 
+  size_t depth_;
   std::vector<Completion> ring_;
   size_t head_ = 0;
   size_t count_ = 0;

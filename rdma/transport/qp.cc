@@ -155,6 +155,12 @@ Result<void> Qp::post(const ReceiveRequest& request) {
 PacketPtr Qp::emit_data(TimeNs now) {
   response_turn_ = !response_turn_;
   PacketPtr packet;
+  if (!responder_.owes_response()) {
+    if (congestion_.waits(false)) return packet;
+    packet = requester_.emit(now);
+    if (packet) congestion_.sent(*packet, false, now);
+    return packet;
+  }
   for (bool response : {response_turn_, !response_turn_}) {
     if (congestion_.waits(response)) continue;
     packet = response ? responder_.emit_response() : requester_.emit(now);

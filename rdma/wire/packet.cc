@@ -22,7 +22,8 @@ constexpr bool extensions_fit() {
 static_assert(extensions_fit());
 
 uint16_t folded(uint32_t sum) {
-  while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+  sum = (sum & 0xffff) + (sum >> 16);
+  sum += sum >> 16;
   return static_cast<uint16_t>(~sum);
 }
 
@@ -45,7 +46,7 @@ bool checksum_right(const uint8_t* header) {
 }
 
 size_t pad_of(size_t payload_len) {
-  return (4 - payload_len % 4) % 4;
+  return -payload_len % 4;
 }
 
 size_t udp_length(const OpcodeInfo& info, size_t payload_len) {
@@ -244,6 +245,7 @@ uint8_t* emit_bth(const Bth& bth, uint8_t* at) {
 }
 
 uint8_t* emit_extensions(const Extensions& headers, const OpcodeInfo& info, uint8_t* at) {
+  const uint8_t* end = at + info.header_len;
   if (info.has_xrceth) {
     store32(at, uint32_t{headers.xrc.reserved} << 24 | (headers.xrc.srqn & 0xffffff));
     at += kXrcethLen;
@@ -259,6 +261,7 @@ uint8_t* emit_extensions(const Extensions& headers, const OpcodeInfo& info, uint
     store32(at + 12, headers.reth.dma_len);
     at += 16;
   }
+  if (at == end) return at;  // the rest is not in packets of a WRITE
   if (info.has_atomic_eth) {
     store64(at, headers.atomic.va);
     store32(at + 8, headers.atomic.rkey);
