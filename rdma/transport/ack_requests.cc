@@ -26,14 +26,15 @@ bool AckRequests::wanted_early(const SendWqe& wqe, TimeNs now) {
 
 bool AckRequests::wanted(const SendWqe& wqe, TimeNs now) {
   if (!qp_.reliable()) return false;
-  if (window_.next() == window_.unacked()) requested_at_ = now;
-  uint32_t window = window_.limit();
-  if (wqe.awaits_response() || window_.next() == forced_psn_ ||
-      window_.next() + 1 - window_.unacked() >= window ||
-      since_request_ + 1 >= std::max(1u, window / 2) || wanted_early(wqe, now)) {
+  const uint64_t psn = window_.next(), in_flight = psn - window_.unacked();
+  if (in_flight == 0) requested_at_ = now;
+  const uint64_t window = window_.limit(), unasked = uint64_t{since_request_} + 1;
+  const bool half = 2 * unasked + 1 >= window;
+  if (half || in_flight + 1 >= window || psn == forced_psn_ || wqe.awaits_response() ||
+      wanted_early(wqe, now)) {
     return true;
   }
-  return window_.next() + 1 == wqe.end_psn() && !is_followed();
+  return psn + 1 == wqe.end_psn() && !is_followed();
 }
 
 // Whether the next request's data follows this one's at once: no limit holds it back, and its
@@ -43,12 +44,9 @@ bool AckRequests::is_followed() {
   if (congestion_.has_window()) return false;  // acknowledgements clock the sender
   if (!window_.holds(window_.cursor() + 1)) return false;
   const SendWqe& next = window_.at(window_.cursor() + 1);
-  const SendRequest& request = next.request;
-  std::span<const Sge> parts = request.sges.entries();
-  if (next.awaits_response() || next.is_local() || request.malformed || request.fence) return false;
-  if (parts.size() != 1 || next.length > kMaxMessage) return false;
-  const MemoryRegion* region = qp_.host().memory().allow(parts[0].lkey, qp_.pd(), qp_.number(), 0,
-                                                         parts[0].address, parts[0].length);
+  if (!next.plain) return false;
+  const Sge& part = next.request.sges.entries()[0];
+  const MemoryRegion* region = qp_.host().memory().find(part.lkey);
   return region && region->direct;
 }
 

@@ -134,6 +134,9 @@ bool Requester::begin(const SendWqe& wqe) {
 // Checks a request for errors that the near end can see; executes a local request.
 WcStatus Requester::check(const SendWqe& wqe) {
   const SendRequest& request = wqe.request;
+  // A single packet's memory is checked when the packet is built, which follows at once.
+  const bool one_packet = wqe.sends_payload() && wqe.length <= qp_.attributes().path_mtu;
+  if (one_packet && wqe.plain && qp_.reliable()) return WcStatus::kSuccess;
   if (request.malformed) return WcStatus::kLocalQpOperationError;
   if (wqe.is_local()) {
     return run_local(wqe) ? WcStatus::kSuccess : WcStatus::kWindowBindError;
@@ -144,8 +147,6 @@ WcStatus Requester::check(const SendWqe& wqe) {
   if (wqe.awaits_response() && qp_.attributes().max_rd_atomic == 0) {
     return WcStatus::kLocalQpOperationError;
   }
-  // A single packet's memory is checked when the packet is built, which follows at once.
-  bool one_packet = wqe.sends_payload() && wqe.length <= qp_.attributes().path_mtu;
   if (one_packet) return WcStatus::kSuccess;
   uint8_t access = wqe.takes_data() ? kLocalWrite : 0;
   bool allowed = entries_allowed(qp_.mover(*this, access), request.sges.entries());
@@ -174,11 +175,27 @@ PacketPtr Requester::build(const SendWqe& wqe, TimeNs now) {
   return packet;
 }
 
+// Makes a packet whose payload is a reference; null if the memory does not answer at once.
+inline PacketPtr Requester::refer(const SendWqe& wqe, uint64_t offset) {
+  const Sge& entry = wqe.request.sges.entries()[0];
+  const Sge part{entry.address + offset, window_.payload_length(wqe, offset), entry.lkey};
+  const MemoryTable& table = qp_.host().memory();
+  const MemoryRegion* region =
+      table.allow(part.lkey, qp_.pd(), qp_.number(), 0, part.address, part.length);
+  if (!region || !region->direct) return {};
+  PacketPtr packet = qp_.host().pool().acquire();
+  packet->payload = reference(table, part, *region);
+  return packet;
+}
+
 // Takes a packet with the next payload. Null when it is still being fetched, or the request has
 // failed.
 PacketPtr Requester::take_payload(const SendWqe& wqe) {
+  const uint64_t offset = (window_.next() - wqe.first_psn) * qp_.attributes().path_mtu;
   PacketPtr packet;
-  Prefetch::Key key{window_.cursor(), (window_.next() - wqe.first_psn) * qp_.attributes().path_mtu};
+  if (wqe.plain && prefetch_.empty()) packet = refer(wqe, offset);
+  if (packet) return packet;
+  const Prefetch::Key key{window_.cursor(), offset};
   switch (prefetch_.state(key)) {
     case Prefetch::State::kPending:
       return packet;

@@ -96,6 +96,7 @@ class Requester final : public MemoryListener {
   // Not inlined into the port's loop, which would run out of registers.
   [[gnu::noinline]] PacketPtr build(const SendWqe& wqe, TimeNs now);
   PacketPtr take_payload(const SendWqe& wqe);
+  PacketPtr refer(const SendWqe& wqe, uint64_t offset);
   void fill_extensions(const SendWqe& wqe, const wire::OpcodeInfo& info, const Part& part,
                        wire::Extensions& out);
   void write_headers(const SendWqe& wqe, const Part& part, Packet& packet, TimeNs now);

@@ -45,7 +45,7 @@ void take(Moved& moved, Memory::Outcome outcome) {
 }
 
 // Region that `part` lies in; null if it may not be moved.
-const MemoryRegion* region_of(const Mover& mover, const Sge& part) {
+inline const MemoryRegion* region_of(const Mover& mover, const Sge& part) {
   return mover.table.allow(part.lkey, mover.pd, mover.qpn, mover.access, part.address, part.length);
 }
 
@@ -70,21 +70,16 @@ Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, 
       moved.failed = true;
       return moved;
     }
-    uint64_t at = region->offset_of(part.address);
     if (!into && part.length == length && region->direct) {
-      Payload& payload = packet.payload;
-      payload.kind = Payload::Kind::kLocal;
-      payload.table = &mover.table;
-      payload.index = MemoryTable::index_of(part.lkey);
-      payload.generation = region->generation;
-      payload.offset = at;
+      packet.payload = reference(mover.table, part, *region);
       return moved;
     }
     if (!into) {
       packet.payload.kind = Payload::Kind::kFrame;
       into = packet.pool->attach_frame(packet)->bytes.data();
     }
-    take(moved, region->memory->read(at, {into, part.length}, mover.listener, ticket));
+    take(moved, region->memory->read(region->offset_of(part.address), {into, part.length},
+                                     mover.listener, ticket));
     into += part.length;
   }
   moved.failed |= parts.left() > 0;

@@ -30,6 +30,16 @@ struct Moved {
 // Whether every entry lies in a region that allows it.
 bool entries_allowed(const Mover& mover, std::span<const Sge> entries);
 
+// Payload by reference to `part`, which lies in the region.
+inline Payload reference(const MemoryTable& table, const Sge& part, const MemoryRegion& region) {
+  return {Payload::Kind::kLocal,
+          static_cast<uint16_t>(part.length),
+          &table,
+          MemoryTable::index_of(part.lkey),
+          region.generation,
+          region.offset_of(part.address)};
+}
+
 // Gives `packet` a payload: bytes offset..offset+length of the listed memory. By reference where
 // one region of the daemon's memory holds them all; in a frame otherwise.
 Moved gather(const Mover& mover, std::span<const Sge> entries, uint64_t offset, uint32_t length,

@@ -24,6 +24,10 @@ void SendWindow::push(const SendRequest& request) {
   wqe.traits = send_op_info(request.op).traits;
   wqe.failure = WcStatus::kSuccess;
   wqe.placing = wqe.in_flight = 0;
+  constexpr uint8_t kNotPlain =
+      ROCEFS_READ_RESPONSE | ROCEFS_ATOMIC_RESPONSE | ROCEFS_EIGHT_OCTETS | ROCEFS_LOCAL;
+  wqe.plain = wqe.sends_payload() && !wqe.has(kNotPlain) && !request.malformed && !request.fence &&
+              request.sges.entries().size() == 1 && wqe.length <= kMaxMessage;
   wqe.request = request;
   ++qp_.host().outstanding().requests;
 }
