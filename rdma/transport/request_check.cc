@@ -57,7 +57,7 @@ Responder::Verdict Responder::check_message(const Packet& packet, const wire::Tr
   step.write = message_.write;
   Verdict verdict = check_length(headers, info, step);
   if (verdict == Verdict::kAccept && info.is_write && step.begins) {
-    qp_.port().counters().rx_write_requests.add();
+    count_write();
   }
   return verdict;
 }

@@ -58,6 +58,7 @@ void Responder::receive_reliable(PacketPtr&& packet, const wire::Transport& head
   uint64_t psn = unwrap_psn(headers.psn(), expected_psn_);
   if (psn > expected_psn_) return handle_gap(std::move(packet), headers, psn);
   if (psn < expected_psn_) return handle_duplicate(headers, psn);
+  if (take_predicted(*packet, headers)) return;
   if (ooo_) ooo_->missing.count_arrival();
   handle_expected(std::move(packet), headers);
   if (ooo_) deliver_in_order();
@@ -246,10 +247,7 @@ void Responder::complete_step(Step& step) {
   if (step.nak && reliable) {
     nak_due_ = {step.nak, step.psn};
   } else if (qp_.state() != QpState::kError && !step.unanswered) {
-    if (step.message_end) {
-      messages_ = (messages_ + 1) & 0xffffff;
-      if (listener_) listener_->message_arrived();
-    }
+    if (step.message_end) count_message();
     if (step.action == Action::kNone) {
       acknowledged_ = step.psn;
       acknowledge_due_ |= step.acknowledge && reliable;

@@ -149,12 +149,21 @@ class Responder final : public MemoryListener {
   void complete_steps();
   bool execute(Step& step);
   void complete_step(Step& step);
+  void count_write() { qp_.port().counters().rx_write_requests.add(); }
+  // Notes that a whole message is in its place.
+  void count_message() {
+    messages_ = (messages_ + 1) & 0xffffff;
+    if (listener_) listener_->message_arrived();
+  }
   void settle(Step& step);
   void refuse_read(uint64_t psn);
   void flush_one(uint64_t wr_id);
   void report_flushed(Completion completion);
   void leave_receive();
   CompletionSink* receive_cq(const Completion& completion);
+
+  // header_prediction.cc
+  bool take_predicted(const Packet& packet, const wire::Transport& headers);
 
   // out_of_order.cc
   bool selective() const;
