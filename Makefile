@@ -147,10 +147,6 @@ CXXFLAGS += $(FLAGS_$(MODE))
 # files and layers. Tests link the layers' libraries as they are: they are there sooner.
 LTO_release := $(if $(findstring clang,$(CXX)),,-flto=auto)
 LTO := $(LTO_$(MODE))
-# PROFILE=1: the packet path is compiled with a profile of these scenarios, which a first build of it
-# has run.
-PROFILE ?=
-PROFILED_SCENARIOS := incast spray loss cfr dcqcn
 
 # The provider is loaded into other people's programs: no sanitizer in it, whatever the mode, and once
 # loaded it stays, because libibverbs calls into it.
@@ -217,20 +213,13 @@ $(BUILD)/%.o: %.cc $(STAMP)
 	@mkdir -p $(@D)
 	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -MMD -MP -c -o $@ $<
 
-# No warnings: of functions that the scenarios did not run, and of what inlining hides. The plain
-# build has them.
-PROFILE_FLAGS := -fprofile-use -fprofile-partial-training -w
-$(if $(PROFILE),$(foreach room,$(PACKET_ROOMS),$(eval PROFILED_$(room) := $(PROFILE_FLAGS))))
-PROFILE_STAMP := $(BUILD)/profile
-$(shell [ "$$(cat $(PROFILE_STAMP) 2>/dev/null)" = 'PROFILE=$(PROFILE)' ] || echo 'PROFILE=$(PROFILE)' > $(PROFILE_STAMP))
-
 define unit_rules
 $(BUILD)/$(1)/unit.cc: FORCE
 	@mkdir -p $$(@D) && printf '#include "%s"\n' $(call in_unit,$(1)) >$$@.new
 	@cmp -s $$@.new $$@ || cp $$@.new $$@
-$(BUILD)/$(1)/unit.o: $(BUILD)/$(1)/unit.cc $(STAMP) $(if $(filter $(1),$(PACKET_ROOMS)),$(PROFILE_STAMP) $(if $(PROFILE),$(BUILD)/train/profile))
+$(BUILD)/$(1)/unit.o: $(BUILD)/$(1)/unit.cc $(STAMP)
 	$$(call say,$(1))
-	$$(CXX) $$(CPPFLAGS) $$(CXXFLAGS) $$(SUBOBJECTS) $$(PROFILED_$(1)) -MMD -MP -c -o $$@ $$<
+	$$(CXX) $$(CPPFLAGS) $$(CXXFLAGS) $$(SUBOBJECTS) -MMD -MP -c -o $$@ $$<
 endef
 # To the compiler they are headers, whose own types nobody's should be made of.
 SUBOBJECTS := $(if $(findstring clang,$(CXX)),,-Wno-subobject-linkage)
@@ -273,18 +262,6 @@ $(BUILD)/bin/rocefs-top: $(call objects,tools/rocefs-top tools/picture tools/wat
 	$(call say,$(@F))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(CURSES) $(shell pkg-config --libs fmt inih 2>/dev/null)
-
-# The build that measures, and the profile that it leaves beside the objects which are to use it.
-$(BUILD)/train/%/unit.o: $(BUILD)/%/unit.cc $(STAMP)
-	@mkdir -p $(@D)
-	$(CXX) $(CPPFLAGS) $(CXXFLAGS) $(SUBOBJECTS) -fprofile-generate -MMD -MP -c -o $@ $<
-$(BUILD)/train/rocefs: $(call objects,$(ROCEFS_ROOMS)) $(PACKET_ROOMS:%=$(BUILD)/train/%/unit.o) $(filter-out $(foreach room,$(PACKET_ROOMS),$(call library,$(room))),$(call libraries,$(ROCEFS_ROOMS)))
-	$(CXX) $(CXXFLAGS) $(LDFLAGS) -fprofile-generate -o $@ $^ $(LDLIBS)
-$(BUILD)/train/profile: $(BUILD)/train/rocefs $(PROFILED_SCENARIOS:%=tools/scenarios/%.ini)
-	@rm -f $(PACKET_ROOMS:%=$(BUILD)/train/%/unit.gcda)
-	for one in $(PROFILED_SCENARIOS); do $< sim tools/scenarios/$$one.ini >$@.log 2>&1 || [ $$? = 1 ] || { cat $@.log >&2; exit 1; }; done
-	@$(foreach room,$(PACKET_ROOMS),cp $(BUILD)/train/$(room)/unit.gcda $(BUILD)/$(room)/unit.gcda &&) true
-	@touch $@
 
 # Plugins find the functions of libmango.h in it, whether it calls them itself or not.
 $(BUILD)/bin/mango-pccd: $(call objects,tools/mango-pccd) $(call libraries,tools/mango-pccd)
