@@ -12,7 +12,7 @@ namespace rocefs {
 bool Responder::take_predicted(const Packet& packet, const wire::Transport& headers) {
   const wire::OpcodeInfo& info = headers.info();
   const bool plain = info.is_write && !info.has_imm && info.service == wire::Service::kRc;
-  if (!plain || ooo_ || nak_due_ || message_bad_ || !steps_.empty()) return false;
+  if (!plain || ooo_ || !steps_.empty()) return false;
   const bool begins = info.first || info.only, ends = info.last || info.only;
   if (begins == message_.active || (!begins && !message_.write)) return false;
   // The part of memory that this packet's checks are for: the whole message's, or its own.
