@@ -21,6 +21,10 @@ std::shared_ptr<LocalMemory> LocalMemory::create(uint64_t size) {
   if (size == 0) return std::shared_ptr<LocalMemory>(new LocalMemory(std::span<uint8_t>()));
   uint8_t* bytes = map_pages(size, PROT_READ | PROT_WRITE);
   if (!bytes) return nullptr;
+  // Huge pages, where the kernel grants them: else each packet begins a page or two that the CPU
+  // has to look up.
+  constexpr uint64_t kHugePage = uint64_t{2} << 20;
+  if (size >= kHugePage) (void)::madvise(bytes, size, MADV_HUGEPAGE);
   return std::shared_ptr<LocalMemory>(new LocalMemory(std::span(bytes, size)));
 }
 
