@@ -184,6 +184,7 @@ void Engine::take_commands(TimeNs limit, int most) {
 void Engine::run_alone(TimeNs limit, int most) {
   shared_.gate().shut();
   is_alone_ = true;
+  core(0).begin_alone();
   for (const auto& core : cores_) core->take_time();
   for (int i = 0; i < most && !shared_.held() && step(limit); ++i) {
   }
@@ -192,6 +193,7 @@ void Engine::run_alone(TimeNs limit, int most) {
   }
   alone_tasks_.drain();
   inbox_.drain();
+  core(0).end_alone();
   is_alone_ = false;
   shared_.gate().open();
   for (size_t i = 1; i < cores_.size(); ++i) core(i).nudge();

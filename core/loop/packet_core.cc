@@ -45,7 +45,7 @@ void PacketCore::Wake::call() const {
 }
 
 void PacketCore::nudge() {
-  if (asleep_.load(std::memory_order_seq_cst)) wake_->call();
+  if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false)) wake_->call();
 }
 
 void PacketCore::run(Task task) {
@@ -62,6 +62,7 @@ void PacketCore::work() {
     uint64_t count;
     (void)!::read(wake_->event.get(), &count, sizeof count);
   });
+  end_alone();
   while (!time_.stopping()) {
     if (time_.mode() == ClockMode::kVirtual) {
       work_->run_virtual();
@@ -71,6 +72,7 @@ void PacketCore::work() {
       leave();
     }
   }
+  begin_alone();
 }
 
 void PacketCore::enter() {
@@ -98,7 +100,7 @@ bool PacketCore::has_orders() const {
 
 void PacketCore::sleep(TimeNs wall_ns) {
   asleep_.store(true, std::memory_order_seq_cst);
-  bool idle = !poller_ || poller_->may_sleep();
+  bool idle = (!poller_ || poller_->may_sleep()) && !(part_ && part_->has_more());
   if (idle && !has_orders()) {
     leave();
     io_->wait(wall_ns);
@@ -121,8 +123,8 @@ void PacketCore::work_real() {
   if (work_) work_->take_released();
   const RealClock& clock = time_.clock();
   TimeNs wall = clock.now();
-  if (poller_ && !time_.held() && next_due() <= wall) {
-    note_lag(poller_->lag());
+  if ((poller_ || part_) && !time_.held() && next_due() <= wall) {
+    note_others(wall);
     wall = clock.now();
   }
   if (!time_.held() && next_due() <= wall) {
@@ -130,6 +132,7 @@ void PacketCore::work_real() {
     run_events(wall);
   }
   take_time();
+  if (part_ && part_->take()) listen();
   if (work_) work_->take_commands(wall, kBatch);
   tasks_.drain();
   bool more = !time_.held() && next_due() <= wall;
@@ -141,6 +144,16 @@ void PacketCore::work_real() {
   if (next == kNever) return sleep(kNever);
   TimeNs gap = (next - clock.now()) * static_cast<TimeNs>(clock.dilation());
   if (gap > kSpin) sleep(gap - kSpin / 2);
+}
+
+// A core that takes nothing of what was sent to it gets no CPU: engine time waits for it, so that
+// no time-out comes before its answer. Cores that wait for the same one slip the time once.
+void PacketCore::note_others(TimeNs wall) {
+  if (poller_) note_lag(poller_->lag());
+  if (!part_) return;
+  const TimeNs since = part_->unheard_since(wall);
+  const TimeNs allowed = kSlipAfter / static_cast<TimeNs>(time_.clock().dilation());
+  if (since != kNever && wall - since > allowed) time_.slip(since + allowed);
 }
 
 // Threads that move bytes for the engine are part of the NIC: while they get no CPU, engine time

@@ -37,6 +37,25 @@ class Poller {
   virtual TimeNs lag() = 0;
 };
 
+// CoreWork: what a core's part of the fabric does between batches of events. The core's thread.
+class CoreWork {
+ public:
+  // From enter() to leave(), its thread alone touches the part. The first core leaves while it is
+  // alone, when it may touch all parts.
+  virtual void enter() = 0;
+  virtual void leave() = 0;
+  // Takes a bounded part of what other cores have sent. False if there is nothing.
+  virtual bool take() = 0;
+  // Whether there is something to take. What comes later nudges the core.
+  virtual bool has_more() const = 0;
+  // Engine time since when another core has taken nothing of what was sent to it; kNever if each
+  // has taken all.
+  virtual TimeNs unheard_since(TimeNs now) = 0;
+
+ protected:
+  ~CoreWork() = default;
+};
+
 // FirstCoreWork: what the first core does besides its part of the fabric: commands, and all events
 // if there is one core. Its thread.
 class FirstCoreWork {
@@ -75,13 +94,16 @@ class PacketCore {
   // spins for a moment instead of sleeping.
   void listen() { listens_ = true; }
 
-  // Any thread: the core polls its poller soon.
+  // Any thread: the core looks soon at what other threads have given it. A system call only if it
+  // sleeps, and then for the first of several callers.
   void nudge();
   // Any thread: runs `task` on this core's thread between two events, while other cores run, for
   // calls of its CoreIo. At once on that thread, and where no thread runs.
   void run(Task task);
   // Before the engine starts, at most once; the poller outlives the thread. Real clock.
   void set_poller(Poller& poller) { poller_ = &poller; }
+  // The same of the work.
+  void set_work(CoreWork& work) { part_ = &work; }
   // Any thread.
   const Histogram& lateness() const { return lateness_; }
   // Any thread: whether this is the core's.
@@ -101,6 +123,12 @@ class PacketCore {
   void take_time();
   void sleep(TimeNs wall_ns);
   void clear_lateness() { lateness_.clear(); }
+  void begin_alone() {
+    if (part_) part_->leave();
+  }
+  void end_alone() {
+    if (part_) part_->enter();
+  }
 
  private:
   void work();
@@ -111,6 +139,7 @@ class PacketCore {
   void leave();
   bool has_orders() const;
   bool keep_spinning(Poller::Found found, bool more);
+  void note_others(TimeNs wall);
   void note_lag(TimeNs lag);
   // Returns how far engine time slips.
   TimeNs note_lateness(TimeNs late);
@@ -122,8 +151,9 @@ class PacketCore {
   Scheduler scheduler_;
   Outstanding outstanding_;
   const std::shared_ptr<Wake> wake_ = std::make_shared<Wake>();
-  std::atomic<bool> asleep_{false};
-  Poller* poller_ = nullptr;
+  alignas(64) std::atomic<bool> asleep_{false};  // apart: others look at it for each packet
+  alignas(64) Poller* poller_ = nullptr;
+  CoreWork* part_ = nullptr;  // with several cores
   bool listens_ = false;
   TimeNs found_ = 0;  // wall time of the last input found
   TimeNs found_bulk_ = 0;

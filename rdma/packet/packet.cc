@@ -11,9 +11,9 @@ namespace rocefs {
 
 static_assert(sizeof(Packet) == 3 * 64);
 
-// Takes back what other regions have returned, or makes packets.
+// Takes back what other parts have returned, or makes packets.
 void PacketPool::refill() {
-  free_packets_ = returned_.exchange(nullptr, std::memory_order_acquire);
+  free_packets_ = returned_.take();
   if (free_packets_) return;
   free_packets_ = &packets_.make();
   free_packets_->pool = this;
@@ -45,15 +45,35 @@ void PacketPool::keep_frame(Packet& packet) {
   free_frames_ = std::exchange(packet.frame, nullptr);
 }
 
-// A packet of another region: its pool takes it when it has no other left. Reliable connections
-// alone cross regions, and have no listeners.
+// A packet of another part: its pool takes it when it has no other left. Between regions there are
+// reliable connections alone, which have no listeners.
 void PacketPool::send_back(Packet* packet) {
   --outstanding_.packets;
-  std::atomic<Packet*>& returned = packet->pool->returned_;
-  packet->next = returned.load(std::memory_order_relaxed);
-  while (!returned.compare_exchange_weak(packet->next, packet, std::memory_order_release,
-                                         std::memory_order_relaxed)) {
+  PacketPool& owner = *packet->pool;
+  if (!packet->listener || !owner.core_) return owner.returned_.push(packet);
+  owner.gone_.push(packet);
+  owner.core_->nudge();
+}
+
+void PacketPool::settle() {
+  if (gone_.empty()) return;
+  for (Packet* packet = gone_.take_in_order(); packet;) {
+    Packet* next = packet->next;
+    ++outstanding_.packets;  // counted already
+    take_back(packet);
+    packet = next;
   }
+}
+
+Packet* PacketStack::take_in_order() {
+  Packet* first = nullptr;
+  for (Packet* packet = take(); packet;) {
+    Packet* next = packet->next;
+    packet->next = first;
+    first = packet;
+    packet = next;
+  }
+  return first;
 }
 
 void PacketPool::take_back(Packet* packet) {
@@ -116,6 +136,15 @@ bool materialize(Packet& packet) {
   if (packet.payload.length > 0 && !payload_bytes(packet)) return false;
   uint8_t* out = packet.pool->attach_frame(packet)->bytes.data();
   packet.sealed = seal_into(packet, out);
+  packet.payload.kind = Payload::Kind::kFrame;
+  return true;
+}
+
+bool own_payload(Packet& packet) {
+  if (packet.payload.kind != Payload::Kind::kLocal) return true;
+  const uint8_t* bytes = payload_bytes(packet);
+  if (!bytes) return false;
+  std::memcpy(packet.pool->attach_frame(packet)->bytes.data(), bytes, packet.payload.length);
   packet.payload.kind = Payload::Kind::kFrame;
   return true;
 }

@@ -2,7 +2,8 @@
 // come from pools: the packet path allocates only while the pools grow.
 //
 // A packet is either a RoCE packet of a NIC, or an Ethernet frame of a host's kernel
-// (rdma/packet/ethernet_frame.h).
+// (rdma/packet/ethernet_frame.h). On the way from one packet core to another it may also be a PAUSE
+// frame (rdma/fabric/core_crossings.h).
 //
 // Core thread, as everything in rdma/ unless it says otherwise.
 #pragma once
@@ -43,6 +44,8 @@ struct Frame {
   std::array<uint8_t, kEthernetHeader + 2> ethernet;
 };
 
+class Link;
+
 // Payload: where the bytes of a packet's payload are.
 struct Payload {
   enum class Kind : uint8_t {
@@ -53,7 +56,10 @@ struct Payload {
   Kind kind = Kind::kNone;
   uint16_t length = 0;
   // kLocal: stale once the region is removed, or its slot is reused.
-  const MemoryTable* table = nullptr;
+  union {
+    const MemoryTable* table = nullptr;
+    Link* link;  // the others, between two packet cores: the one that the packet is on
+  };
   uint32_t index = 0;
   uint32_t generation = 0;
   uint64_t offset = 0;
@@ -67,7 +73,7 @@ struct PacketSender {
 };
 
 // PacketListener: called when a packet that names it is delivered or dropped, from within the code
-// that does so.
+// that does so; a while later, if that was on another packet core.
 class PacketListener {
  public:
   virtual ~PacketListener() = default;
@@ -90,8 +96,9 @@ struct Destination {
 struct alignas(64) Packet {
   Packet* next = nullptr;  // next in its FIFO
   union {
-    TimeNs arrival = 0;  // of a CNP that is in process: when it will have been
-    uint32_t flooded;    // in a switch, as one of several copies: number of the packet there
+    // End of the processing of a CNP; between two packet cores, arrival at the link's far end.
+    TimeNs arrival = 0;
+    uint32_t flooded;  // in a switch, as one of several copies: number of the packet there
   };
   Payload payload;
   mutable Destination destination;  // found by the first switch, for those behind it
@@ -198,6 +205,56 @@ class PacketFifo {
   Packet* tail_ = nullptr;
 };
 
+// PacketStack: packets that other threads give to one, which takes all at once. Lock-free, through
+// Packet::next; it owns nothing.
+class PacketStack {
+ public:
+  // Any thread.
+  void push(Packet* packet) {
+    packet->next = latest_.load(std::memory_order_relaxed);
+    while (!latest_.compare_exchange_weak(packet->next, packet, std::memory_order_seq_cst,
+                                          std::memory_order_relaxed)) {
+    }
+  }
+  bool empty() const { return latest_.load(std::memory_order_seq_cst) == nullptr; }
+  // The latest first, or the first one.
+  Packet* take() { return latest_.exchange(nullptr, std::memory_order_acquire); }
+  Packet* take_in_order();
+
+ private:
+  std::atomic<Packet*> latest_{nullptr};
+};
+
+// PacketMail: packets from one thread to another, first in, first out. A list, and no ring: its
+// memory is that of the packets under way, however many threads there are. It owns them.
+class PacketMail {
+ public:
+  PacketMail() = default;
+  ~PacketMail() {
+    while (pop()) {
+    }
+  }
+  PacketMail(const PacketMail&) = delete;
+  PacketMail& operator=(const PacketMail&) = delete;
+
+  // Sending thread.
+  void push(PacketPtr&& packet) { sent_.push(packet.release()); }
+  // Receiving thread. A sender that pushes and then looks whether the receiver sleeps, and a
+  // receiver that says that it sleeps and then looks here, do not miss each other.
+  bool empty() const { return !taken_ && sent_.empty(); }
+  // Null if there is none.
+  PacketPtr pop() {
+    if (!taken_ && !sent_.empty()) taken_ = sent_.take_in_order();
+    PacketPtr packet(taken_);
+    if (packet) taken_ = packet->next;
+    return packet;
+  }
+
+ private:
+  alignas(64) PacketStack sent_;
+  alignas(64) Packet* taken_ = nullptr;  // in order
+};
+
 class PacketPool {
  public:
   explicit PacketPool(Outstanding& outstanding) : outstanding_(outstanding) {}
@@ -206,10 +263,16 @@ class PacketPool {
 
   // Takes a packet without payload. The pool outlives its owner.
   PacketPtr acquire();
-  // Says that this thread runs a region of the fabric with that pool: packets of others go back to
-  // theirs as any thread may give them back. Null: no region, and no other thread runs one.
+  // Says that this thread runs a part of the fabric with that pool: packets of others go back to
+  // theirs as any thread may give them back. Null: no other thread runs a part.
   static void use_here(PacketPool* pool) { here_ = pool; }
-  // The pool that this thread may take from: its region's, or this one.
+  // Before the engine starts: the packet core of the pool, which settles.
+  void set_core(PacketCore& core) { core_ = &core; }
+  // The pool's thread: calls the listeners of packets that other threads have given back. Those
+  // nudge the core.
+  void settle();
+  bool settled() const { return gone_.empty(); }
+  // The pool that this thread may take from: its part's, or this one.
   PacketPool& local() { return here_ ? *here_ : *this; }
   // Stops all calls of listeners: they are destroyed before the packets.
   void forget_listeners() { listeners_gone_ = true; }
@@ -228,12 +291,15 @@ class PacketPool {
   static inline thread_local PacketPool* here_ = nullptr;
 
   Outstanding& outstanding_;
+  PacketCore* core_ = nullptr;
   bool listeners_gone_ = false;
   Packet* free_packets_ = nullptr;
   Frame* free_frames_ = nullptr;
   Slabs<Packet> packets_;
   std::vector<std::unique_ptr<Frame[]>> frames_;
-  alignas(64) std::atomic<Packet*> returned_{nullptr};  // by other regions, with their frames
+  // Given back by other threads, with their frames; and those of them whose listener waits.
+  alignas(64) PacketStack returned_;
+  PacketStack gone_;
 };
 
 // Makes a packet of received bytes, from the IP header to the ICRC: headers apart, the rest in a
@@ -247,6 +313,10 @@ bool seal_into(const Packet& packet, uint8_t* out);
 // Copies a payload by reference into the packet's frame, pads it and computes the ICRC: the packet
 // then has the bytes that leave the NIC. False when the reference is stale.
 bool materialize(Packet& packet);
+
+// Copies a payload by reference into the packet's frame, without pad and ICRC: another thread may
+// read it then. False when the reference is stale.
+bool own_payload(Packet& packet);
 
 // Gives a packet with its payload in place room for UDP options of so many octets. Its IP header
 // must count them.
