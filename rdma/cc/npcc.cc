@@ -127,6 +127,10 @@ void Npcc::look_up(NpccFlow& flow, TimeNs now) {
   flow.looked_up = now;
 }
 
+void Npcc::learn_sender(const NpccFlowKey& flow, std::optional<uint32_t> sender) {
+  if (NpccFlow* known = flows_.find(flow)) known->sender_qpn = sender;
+}
+
 void Npcc::on_interval(TimeNs now) {
   bool again = false;
   for (size_t egress = 0; egress < ports_.size(); ++egress) {

@@ -90,7 +90,7 @@ class NpccHost {
   // Octets queued at an egress.
   virtual uint64_t queue_length(size_t egress, size_t priority) const = 0;
   // The queue pair that sends the flow; empty if unknown. `last`: the one that sent it last, which
-  // is looked at first.
+  // is looked at first. May return that, and find out later: learn_sender().
   virtual std::optional<uint32_t> sender_of(const NpccFlowKey& flow,
                                             std::optional<uint32_t> last) const = 0;
   // Forwards a packet made by the switch.
@@ -111,6 +111,8 @@ class Npcc final : public KnobOwner {
   // A packet has entered a watched queue.
   void packet_queued(const Packet& packet, size_t ingress, size_t egress, size_t priority,
                      TimeNs now);
+  // The answer to a sender_of() that could not be given at once.
+  void learn_sender(const NpccFlowKey& flow, std::optional<uint32_t> sender);
   // Restores the state after construction, but keeps the knobs.
   void reset();
 

@@ -38,6 +38,11 @@ NpccFlow& NpccFlows::see(const NpccFlowKey& key, TimeNs now, bool& fresh) {
   return flows_.front();
 }
 
+NpccFlow* NpccFlows::find(const NpccFlowKey& key) {
+  auto found = index_.find(key);
+  return found == index_.end() ? nullptr : &*found->second;
+}
+
 void NpccFlows::age(TimeNs now) {
   while (!flows_.empty() && now - flows_.back().seen >= kAge) {
     index_.erase(flows_.back().key);

@@ -42,6 +42,8 @@ class NpccFlows {
   // Looks up the flow of a packet seen now; `fresh` if it is new, or was not seen for kAge. Drops
   // the flow seen longest ago if the table is full.
   NpccFlow& see(const NpccFlowKey& key, TimeNs now, bool& fresh);
+  // Null if there is no such flow.
+  NpccFlow* find(const NpccFlowKey& key);
   // Drops flows not seen for kAge.
   void age(TimeNs now);
   void clear();

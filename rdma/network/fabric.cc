@@ -79,9 +79,14 @@ void Fabric::build(const Topology& topology) {
     FabricResources& part = part_of(one->name());
     npcc_.push_back(std::make_unique<SwitchNpcc>(
         part.scheduler(), part.pool(), *one,
-        [this, &part](const NpccFlowKey& flow, std::optional<uint32_t> last) {
-          return sender_of(flow, last, part);
-        }));
+        SwitchNpcc::SenderLookup{[this](const NpccFlowKey& flow, std::optional<uint32_t> last) {
+                                   return sender_of(flow, last);
+                                 },
+                                 [this, &part](const NpccFlowKey& flow) {
+                                   const Device* device = sender_known_by(flow);
+                                   return !device || &device->fabric() == &part;
+                                 },
+                                 [&part](Task task) { part.alone(std::move(task)); }}));
   }
 }
 
@@ -176,18 +181,19 @@ Device* Fabric::device_at(const Ip& address) const {
   return nullptr;
 }
 
-// For a sender behind an uplink, the queue pair connected to it knows its number: from the CM's
-// messages, or from its program. Devices of another part are neither end.
-std::optional<uint32_t> Fabric::sender_of(const NpccFlowKey& flow, std::optional<uint32_t> last,
-                                          const FabricResources& part) const {
-  auto here = [&](const Ip& address) {
-    Device* device = device_at(address);
-    return device && &device->fabric() == &part ? device : nullptr;
-  };
-  if (Device* sender = here(flow.source)) {
+// The sender, or for one behind an uplink the receiver: the queue pair connected to it knows its
+// number from the CM's messages, or from its program.
+Device* Fabric::sender_known_by(const NpccFlowKey& flow) const {
+  Device* sender = device_at(flow.source);
+  return sender ? sender : device_at(flow.destination);
+}
+
+std::optional<uint32_t> Fabric::sender_of(const NpccFlowKey& flow,
+                                          std::optional<uint32_t> last) const {
+  if (Device* sender = device_at(flow.source)) {
     return sender->qps().sender_of(flow.source, flow.destination, flow.dest_qpn, last);
   }
-  Device* receiver = here(flow.destination);
+  Device* receiver = device_at(flow.destination);
   const Qp* qp = receiver ? receiver->find_qp(flow.dest_qpn) : nullptr;
   if (!qp || qp->type() == QpType::kUd || !qp->receives_packets()) return std::nullopt;
   const QpAttributes& attributes = qp->attributes();

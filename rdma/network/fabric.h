@@ -110,8 +110,8 @@ class Fabric : public FabricResources {
   void join_outside();
   // The device with this address, or null.
   Device* device_at(const Ip& address) const;
-  std::optional<uint32_t> sender_of(const NpccFlowKey& flow, std::optional<uint32_t> last,
-                                    const FabricResources& part) const;
+  Device* sender_known_by(const NpccFlowKey& flow) const;
+  std::optional<uint32_t> sender_of(const NpccFlowKey& flow, std::optional<uint32_t> last) const;
   void find_trunks();
   void grow_tree(uint32_t root, std::vector<const Trunk*>& parents,
                  std::vector<uint32_t>& members) const;
