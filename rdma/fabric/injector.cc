@@ -67,7 +67,7 @@ void InjectedFault::rise(TimeNs) {
   set_state_(true);
 }
 
-Injector::Injector(Link& link) : link_(link), scheduler_(link.scheduler()) {}
+Injector::Injector(Link& link) : link_(link), scheduler_(link.far_scheduler()) {}
 
 Injector::~Injector() {
   clear();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/prefetch.h"
+#include "rdma/fabric/region_crossings.h"
 #include "rdma/packet/trace_hash.h"
 
 namespace rocefs {
@@ -37,8 +38,10 @@ void Link::reset() {
   sides_.scheduler.cancel(transmit_);
   sides_.far_scheduler.cancel(deliver_);
   in_flight_.clear();
+  pulling_ = kicked_ = false;
   forget_pauses();
   free_at_ = 0;
+  rest_->last_crossed = 0;
   remainder_ = 0;
   rest_->rng = rest_->first_rng();
 }
@@ -167,6 +170,28 @@ void Link::take(Crossing& crossing) {
   }
 }
 
+// A packet that its core has learned of late delays those behind it: no more arrive in any time
+// than the link carries, as the far end's buffers expect.
+void Link::take(PacketPtr&& crossed) {
+  if (crossed->header_len == 0) {
+    return arrive(PauseFrame{crossed->arrival, crossed->header[0], crossed->header[1] != 0});
+  }
+  const auto spacing = static_cast<TimeNs>(serialization_ns(crossed->wire_length()));
+  const TimeNs earliest = std::max(crossed->arrival, sides_.far_scheduler.now());
+  rest_->last_crossed = std::max(earliest, rest_->last_crossed + spacing);
+  arrive(std::move(crossed), rest_->last_crossed);
+}
+
+void Link::hold() {
+  pulling_ = true;
+  sides_.scheduler.cancel(transmit_);
+}
+
+void Link::go_on() {
+  pulling_ = kicked_ = false;
+  kick();
+}
+
 void Link::on_pause_frame(TimeNs) {
   PauseFrame frame = rest_->pause_frames.pop();
   if (!rest_->pause_frames.empty())
@@ -247,7 +272,9 @@ void Link::turned() {
     in_flight_.advance();
   }
   if (!sides_.crossings) return;
-  sides_.crossings->take_of(*this, [&](PacketPtr&& packet) { lose(std::move(packet), now); });
+  PacketFifo crossing;
+  sides_.crossings->take_of(*this, crossing);
+  while (PacketPtr packet = crossing.pop()) lose(std::move(packet), now);
 }
 
 std::vector<KnobValue> Link::values_of(const LinkParameters& parameters) {

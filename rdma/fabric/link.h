@@ -53,6 +53,7 @@ class LinkSink {
 };
 
 class Link;
+struct Crossing;
 
 // LinkTap: is told of what links transmit whose knob `capture` is on.
 class LinkTap {
@@ -158,10 +159,16 @@ class alignas(128) Link final : public KnobOwner {
   uint32_t id() const { return id_; }
   // The transmitter's.
   Scheduler& scheduler() { return sides_.scheduler; }
-  // Whether packets go to another region of the fabric.
+  // The far end's.
+  Scheduler& far_scheduler() { return sides_.far_scheduler; }
+  // Whether packets go to another part of the fabric.
   bool crosses() const { return sides_.crossings != nullptr; }
-  // Far end's region: takes what has crossed.
+  // Far end's part: takes what has crossed.
   void take(Crossing& crossing);
+  void take(PacketPtr&& crossed);
+  // Transmitter's core: pulls no packet until go_on().
+  void hold();
+  void go_on();
   void connect(LinkSource& source, LinkSink& sink) {
     source_ = &source;
     sink_ = rest_->far_end = &sink;
@@ -201,6 +208,8 @@ class alignas(128) Link final : public KnobOwner {
   // arrival. It waits for the end of the packet in transmission, not for later ones, and takes no
   // bandwidth from them; a direction that is down loses it.
   void send_pause(size_t priority, bool pause);
+  // Arrival of the latest frame that send_pause() has sent.
+  TimeNs pause_arrival() const { return rest_->last_pause; }
   // Paused priorities of this direction, a bit each.
   uint8_t paused() const { return paused_; }
   const PauseState& pause_state(size_t priority) const { return rest_->pause_states[priority]; }
@@ -264,6 +273,7 @@ class alignas(128) Link final : public KnobOwner {
     std::array<PauseState, kPriorities> pause_states;
     PauseFrames pause_frames;  // in flight on this direction
     TimeNs last_pause = 0;     // arrival of the latest frame
+    TimeNs last_crossed = 0;   // delivery of the latest packet from another core
     Event pause_frame;
   };
   const std::unique_ptr<Rest> rest_;
@@ -286,7 +296,7 @@ class alignas(128) Link final : public KnobOwner {
   uint32_t divided_ns_ = 0;  // half a second at most: 64 KiB at the least rate
   uint16_t divided_octets_ = 0;
   uint8_t paused_ = 0;
-  bool pulling_ : 1 = false;  // pull() is running
+  bool pulling_ : 1 = false;  // pull() is running, or must not: hold()
   bool kicked_ : 1 = false;   // the source has kicked the link during pull()
   bool carrier_ : 1 = true;
   bool up_ : 1 = true;  // parameters_.up and carrier_

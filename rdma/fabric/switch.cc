@@ -209,6 +209,14 @@ Switch::Shortage Switch::shortage(IngressPort* from, EgressPort& to, size_t prio
   return {};
 }
 
+// Whether the sender runs on another packet core and has not heard of a PAUSE that it should have:
+// it loses nothing by that.
+bool Switch::excused(const IngressPort* from, size_t priority, uint64_t length, TimeNs now) const {
+  if (!from || !from->link->crosses() || !(from->pausing >> priority & 1)) return false;
+  const TimeNs obeyed = rests_[from->index].pause_obeyed[priority];
+  return now > obeyed + static_cast<TimeNs>(from->link->serialization_ns(length));
+}
+
 bool Switch::enqueue(IngressPort* from, EgressPort& to, PacketPtr&& arriving, TimeNs now,
                      uint32_t flooded) {
   Packet& packet = *arriving;
@@ -216,7 +224,8 @@ bool Switch::enqueue(IngressPort* from, EgressPort& to, PacketPtr&& arriving, Ti
   uint64_t length = packet.wire_length();
   EgressQueue& queue = this->queue(to.index, priority);
   const bool stored = flooded != kNoCopy && flooded_.copies(flooded) > 0;
-  if (Shortage lacks = shortage(from, to, priority, length, stored); lacks.link) {
+  Shortage lacks = shortage(from, to, priority, length, stored);
+  if (lacks.link && !excused(from, priority, length, now)) {
     lacks.link->losses().overflowed.add_shared();
     (drops_.*lacks.room).add();
     rests_[to.index].egress_counters[priority].dropped.add();
@@ -383,6 +392,8 @@ void Switch::pause(IngressPort& port, size_t priority) {
   rest.paused_limits[priority] = port.stored[priority] + rest.headroom;
   rest.ingress_counters[priority].pause_sent.add();
   outs_[port.index].send_pause(priority, true);
+  rest.pause_obeyed[priority] =
+      outs_[port.index].pause_arrival() + port.link->parameters().delay_ns;
 }
 
 void Switch::resume(IngressPort& port, size_t priority) {

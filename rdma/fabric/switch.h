@@ -136,6 +136,7 @@ class alignas(64) Switch final : public KnobOwner {
   };
   Shortage shortage(IngressPort* from, EgressPort& to, size_t priority, uint64_t length,
                     bool stored) const;
+  bool excused(const IngressPort* from, size_t priority, uint64_t length, TimeNs now) const;
   void take_room(IngressPort* from, size_t priority, uint64_t length);
   void free_room(const Packet& packet, size_t priority, uint64_t length);
   void note_length(EgressQueue& queue, TimeNs now);

@@ -104,6 +104,8 @@ struct PortRest {
   uint64_t headroom_needed = 0, headroom_built = 0;  // by the links' present and initial parameters
   // Octets within threshold and headroom, of each priority, while PAUSE was sent.
   std::array<uint64_t, kPriorities> paused_limits{};
+  // When packets of each priority can arrive no more that were sent before that PAUSE did.
+  std::array<TimeNs, kPriorities> pause_obeyed{};
   std::array<IngressCounters, kPriorities> ingress_counters;
   std::array<EgressCounters, kPriorities> egress_counters;
 };

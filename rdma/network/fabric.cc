@@ -16,12 +16,21 @@ Fabric::Fabric(const Topology& topology, uint64_t seed, Scheduler& scheduler,
 
 Fabric::Fabric(const Topology& topology, uint64_t seed, Engine& engine, const CorePlan& plan)
     : FabricResources(seed, engine.scheduler(), engine.outstanding()), plan_(plan) {
-  if (engine.regions()) add_regions(*engine.regions());
-  for (size_t i = 0; !engine.regions() && plan.cores() > 1 && i < plan.cores(); ++i) {
-    parts_.push_back(std::make_unique<FabricResources>(
-        *this, engine.core(i), [&engine](Task task) { engine.alone(std::move(task)); }));
+  if (engine.regions()) {
+    add_regions(*engine.regions());
+  } else if (plan.cores() > 1) {
+    add_cores(engine);
   }
   build(topology);
+}
+
+void Fabric::add_cores(Engine& engine) {
+  for (size_t i = 0; i < plan_.cores(); ++i) {
+    parts_.push_back(std::make_unique<FabricResources>(
+        *this, engine.core(i), [&engine](Task task) { engine.alone(std::move(task)); }));
+    core_exchanges_.push_back(std::make_unique<CoreExchange>(engine.core(i), parts_.back()->pool(),
+                                                             counters().stale_payloads));
+  }
 }
 
 void Fabric::add_regions(Regions& regions) {
@@ -108,6 +117,7 @@ void Fabric::capture_by(CaptureSink* sink) {
 
 void Fabric::reset() {
   for (auto& exchange : exchanges_) exchange->reset();
+  for (auto& exchange : core_exchanges_) exchange->reset();
   for (auto& link : links_) link->reset();
   for (auto& one : switches_) {
     one->note_queues(part_of(one->name()).scheduler().now());
@@ -210,8 +220,9 @@ const LinkSides& Fabric::sides_of(const std::string& from, const std::string& to
   auto known = sides_.find({near, far});
   if (known != sides_.end()) return known->second;
   FabricResources &here = part_of(from), &there = part_of(to);
-  Crossings* crossings =
-      regions_ && near != far ? &exchanges_[near]->way_to(*exchanges_[far]) : nullptr;
+  Crossings* crossings = nullptr;
+  if (near != far && regions_) crossings = &exchanges_[near]->way_to(*exchanges_[far]);
+  if (near != far && !regions_) crossings = &core_exchanges_[near]->way_to(*core_exchanges_[far]);
   LinkSides sides{here.scheduler(), here.trace(), there.scheduler(), there.trace(), crossings};
   return sides_.emplace(std::pair(near, far), sides).first->second;
 }

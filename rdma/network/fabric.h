@@ -16,6 +16,7 @@
 #include "rdma/fabric/fabric_resources.h"
 #include "rdma/fabric/link.h"
 #include "rdma/fabric/switch.h"
+#include "rdma/network/core_exchange.h"
 #include "rdma/network/core_plan.h"
 #include "rdma/network/name_index.h"
 #include "rdma/network/reconvergence.h"
@@ -96,6 +97,7 @@ class Fabric : public FabricResources {
     uint16_t port = 0;                            // of from_hub
   };
   void build(const Topology& topology);
+  void add_cores(Engine& engine);
   void add_regions(Regions& regions);
   const LinkSides& sides_of(const std::string& from, const std::string& to);
   Link& add_link(const std::string& from, const std::string& to, unsigned parallel);
@@ -118,10 +120,11 @@ class Fabric : public FabricResources {
   void route_groups();
 
   const CorePlan plan_;
-  std::vector<std::unique_ptr<FabricResources>> parts_;     // by core or region; empty with one
-  std::vector<std::unique_ptr<RegionExchange>> exchanges_;  // by region
-  Regions* regions_ = nullptr;                              // null: there are none
-  std::map<std::pair<size_t, size_t>, LinkSides> sides_;    // by part, of the links from it to it
+  std::vector<std::unique_ptr<FabricResources>> parts_;        // by core or region; empty with one
+  std::vector<std::unique_ptr<RegionExchange>> exchanges_;     // by region
+  std::vector<std::unique_ptr<CoreExchange>> core_exchanges_;  // by core
+  Regions* regions_ = nullptr;                                 // null: there are none
+  std::map<std::pair<size_t, size_t>, LinkSides> sides_;  // by part, of the links from it to it
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<std::unique_ptr<SwitchNpcc>> npcc_;
   std::vector<std::unique_ptr<Uplink>> uplinks_;

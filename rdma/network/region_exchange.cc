@@ -8,12 +8,12 @@ Crossings& RegionExchange::way_to(RegionExchange& other) {
   for (const Way& one : ways_) {
     if (one.to == &other) return *one.crossings;
   }
-  return *ways_.emplace_back(&other, std::make_unique<Crossings>(region_)).crossings;
+  return *ways_.emplace_back(&other, std::make_unique<RegionCrossings>(region_)).crossings;
 }
 
 void RegionExchange::enter() {
   PacketPool::use_here(&pool_);
-  for (Crossings* one : handed_) {
+  for (RegionCrossings* one : handed_) {
     one->take([](Crossing& crossing) { crossing.link->take(crossing); });
   }
   handed_.clear();

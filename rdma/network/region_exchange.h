@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/loop/regions.h"
-#include "rdma/fabric/crossings.h"
+#include "rdma/fabric/region_crossings.h"
 
 namespace rocefs {
 
@@ -30,13 +30,13 @@ class RegionExchange final : public RegionWork {
  private:
   struct Way {
     RegionExchange* to;
-    std::unique_ptr<Crossings> crossings;
+    std::unique_ptr<RegionCrossings> crossings;
   };
 
   Region& region_;
   PacketPool& pool_;
-  std::vector<Way> ways_;           // a region has few neighbours
-  std::vector<Crossings*> handed_;  // by others, in the order of their numbers
+  std::vector<Way> ways_;                 // a region has few neighbours
+  std::vector<RegionCrossings*> handed_;  // by others, in the order of their numbers
 };
 
 }  // namespace rocefs
