@@ -16,10 +16,11 @@ FabricResources& part_of(const FlowParts& parts) {
 
 }  // namespace
 
-ActiveFlow::ActiveFlow(FlowParts parts)
+ActiveFlow::ActiveFlow(FlowParts parts, bool apart)
     : parts_(std::move(parts)),
       part_(part_of(parts_)),
-      poll_(event_of<&ActiveFlow::on_completions>(this)) {}
+      poll_(event_of<&ActiveFlow::on_completions>(this)),
+      apart_(apart) {}
 
 void ActiveFlow::begin() {
   running_ = true;
@@ -29,7 +30,7 @@ void ActiveFlow::begin() {
 
 void ActiveFlow::end(TimeNs now, Result<void> result) {
   stats().ended_ns.set(static_cast<uint64_t>(now));
-  if (!in_regions()) {
+  if (!apart()) {
     stop();
     return report(std::move(result));
   }
@@ -46,7 +47,7 @@ void ActiveFlow::report(Result<void> result) {
   if (auto ended = std::exchange(parts_.ended, nullptr)) ended(std::move(result));
 }
 
-// Does nothing more by itself. In the region of `from`.
+// Does nothing more by itself. In the part of `from`.
 void ActiveFlow::halt() {
   scheduler().cancel(poll_);
   if (std::exchange(running_, false)) --part_.outstanding().flows;

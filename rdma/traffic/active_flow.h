@@ -18,7 +18,8 @@ class ActiveFlow : public FlowRun, protected FlowEndpoint::Handler {
   void stop() final;
 
  protected:
-  explicit ActiveFlow(FlowParts parts);
+  // `apart`: see below.
+  explicit ActiveFlow(FlowParts parts, bool apart = false);
   // A derived class calls stop() in its destructor.
   ~ActiveFlow() override = default;
 
@@ -38,9 +39,9 @@ class ActiveFlow : public FlowRun, protected FlowEndpoint::Handler {
   FabricResources& part() { return part_; }
   Scheduler& scheduler() { return part_.scheduler(); }
   bool running() const { return running_; }
-  // Whether what touches devices of both ends, and registered memory, is done alone: packets of
-  // flows that have ended may still arrive in another region.
-  bool in_regions() const { return parts_.fabric.in_regions(); }
+  // Whether what touches devices of both ends, and registered memory, is done alone: another thread
+  // may run the far end, or in regions have packets of flows that have ended.
+  bool apart() const { return apart_; }
   bool reads() const { return spec().op == FlowOp::kRead; }
 
  private:
@@ -52,8 +53,9 @@ class ActiveFlow : public FlowRun, protected FlowEndpoint::Handler {
   FlowParts parts_;
   FabricResources& part_;
   Event poll_;
+  const bool apart_;
   bool running_ = false;
-  std::shared_ptr<const bool> ending_;  // from its end in a region until it is closed alone
+  std::shared_ptr<const bool> ending_;  // apart: from its end until it is closed alone
 };
 
 }  // namespace rocefs

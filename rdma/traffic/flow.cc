@@ -12,10 +12,21 @@
 
 namespace rocefs {
 
+namespace {
+
+bool ends_apart(Fabric& fabric, const FlowSpec& spec) {
+  const Port *from = fabric.port(spec.from), *to = fabric.port(spec.to);
+  if (!from || !to) return false;  // refused when it starts
+  return fabric.in_regions() || &from->host().fabric() != &to->host().fabric();
+}
+
+}  // namespace
+
 Flow::Flow(Fabric& fabric, const FlowSpec& spec, const QpOwner& owner,
            std::shared_ptr<FlowStats> stats, std::shared_ptr<LocalMemory> input, Ended ended)
     : ActiveFlow({fabric, spec, owner, std::move(stats), std::move(input), fabric.seed(),
-                  std::move(ended)}),
+                  std::move(ended)},
+                 ends_apart(fabric, spec)),
       near_(FlowEndpoint::Side::kNear, parts(), *this),
       far_(FlowEndpoint::Side::kFar, parts(), *this) {}
 
@@ -46,20 +57,30 @@ Result<void> Flow::open() {
   for (const std::string& name : {spec().from, spec().to}) {
     if (!parts().fabric.port(name)) return errorf(EINVAL, "no device {}", name);
   }
-  const FabricResources& far = parts().fabric.port(spec().to)->host().fabric();
-  if (far.core() != part().core()) {
-    return errorf(EHOSTUNREACH, "no cables lead from {} to {}", spec().from, spec().to);
-  }
-  if (in_regions() && spec().op != FlowOp::kWrite && spec().op != FlowOp::kRead) {
-    return errorf(EOPNOTSUPP, "op={}: flows in regions write or read",
-                  flow_op_info(spec().op).name);
-  }
+  if (Result<void> can = check_apart(); !can) return can;
   near_.set_plan(*plan);
   far_.set_plan(*plan);
   Result<void> opened = near_.open(spec().from);
   if (opened) opened = near_.register_memory();
   if (opened) opened = far_.open(spec().to);
   return opened ? far_.register_memory() : opened;
+}
+
+// The far end of a flow whose ends are apart may do nothing by itself.
+Result<void> Flow::check_apart() {
+  if (!apart()) return {};
+  Fabric& fabric = parts().fabric;
+  const FlowOp op = spec().op;
+  if (fabric.in_regions()) {
+    if (op == FlowOp::kWrite || op == FlowOp::kRead) return {};
+    return errorf(EOPNOTSUPP, "op={}: flows in regions write or read", flow_op_info(op).name);
+  }
+  if (fabric.way(*fabric.port(spec().from), *fabric.port(spec().to)).empty()) {
+    return errorf(EHOSTUNREACH, "no cables lead from {} to {}", spec().from, spec().to);
+  }
+  if (op == FlowOp::kWrite || op == FlowOp::kRead || op == FlowOp::kAtomic) return {};
+  return errorf(EOPNOTSUPP, "op={}: {} and {} are on different packet cores, which write and read",
+                flow_op_info(op).name, spec().from, spec().to);
 }
 
 Result<void> Flow::connect(uint32_t pair) {
@@ -104,12 +125,16 @@ void Flow::before_post(uint32_t pair, uint64_t position) {
   if (source().makes_up()) source().stamp(pair, position);
 }
 
+// In the part of the far end.
 void Flow::message_arrived() {
-  if (++arrived_ == near_.plan().count) poll_after(0);
+  if (++arrived_ != near_.plan().count) return;
+  if (apart()) return std::exchange(on_arrival_, nullptr)();
+  poll_after(0);
 }
 
 void Flow::on_completions(TimeNs now) {
-  if (on_arrival_ && arrived_ == near_.plan().count) std::exchange(on_arrival_, nullptr)();
+  if (!apart() && on_arrival_ && arrived_ == near_.plan().count)
+    std::exchange(on_arrival_, nullptr)();
   std::array<Completion, 32> batch;
   while (size_t taken = far_.poll_receives(batch)) {
     for (size_t i = 0; i < taken; ++i) {
@@ -151,7 +176,7 @@ void Flow::after_send(uint32_t pair, uint64_t position) {
     const uint8_t* far = far_.message(pair, position).data();
     if (std::memcmp(near, far, length) != 0) stats().mismatched.add();
   }
-  if (in_regions()) return;  // close() accounts for the far end; it has no receive requests
+  if (apart()) return;  // close() accounts for the far end; it has no receive requests
   far_.account(pair);
   far_.post_receives(pair, is_unreliable(spec().op) ? far_.received(pair) : near_.completed(pair));
 }

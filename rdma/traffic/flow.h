@@ -24,8 +24,9 @@ class Flow final : public ActiveFlow, private ArrivalListener {
        std::shared_ptr<LocalMemory> input, Ended ended);
   ~Flow() override { stop(); }
 
-  // Before start(): `arrived` runs once, when all messages are in their place at the far end. Not
-  // for READs, whose bytes are in place when they end.
+  // Before start(): `arrived` runs once, when all messages are in their place at the far end: on
+  // the far end's core, where that is another one. Not for READs, whose bytes are in place when
+  // they end.
   void on_arrival(std::function<void()> arrived) { on_arrival_ = std::move(arrived); }
   // Checks the whole spec: an error means that nothing has started.
   Result<void> start();
@@ -40,6 +41,7 @@ class Flow final : public ActiveFlow, private ArrivalListener {
   const FlowEndpoint& sink() const { return reads() ? near_ : far_; }
 
   Result<void> open();
+  Result<void> check_apart();
   Result<void> agree();
   Result<void> connect(uint32_t pair);
   void message_arrived() override;

@@ -160,6 +160,7 @@ void Workload::start_flow(Source& source, const FlowStart& what, TimeNs now) {
   spec.to = load.hosts[what.to];
   spec.size = what.bytes;
   place->stats = std::make_shared<FlowStats>();
+  place->runs = std::make_shared<const bool>(true);
   place->flow = std::make_unique<Flow>(
       fabric_, spec, limits_.owner, place->stats, nullptr, [this, place](Result<void> result) {
         tell(place, [this, place, result = std::move(result)]() mutable {
@@ -182,12 +183,11 @@ void Workload::on_refused(TimeNs) {
   schedule();
 }
 
-// On the flow's packet core. With several cores `task` runs later: the flow may have been removed
-// by then.
+// On a packet core of the flow. With several cores `task` runs later: the flow may have been
+// removed by then.
 void Workload::tell(Place place, Task task) {
   FabricResources& part = fabric_.part_of(place->source->load.hosts[place->what.from]);
   if (!part.shares_fabric()) return task();
-  if (!place->runs) place->runs = std::make_shared<const bool>(true);
   part.alone([runs = std::weak_ptr(place->runs), task = std::move(task)]() mutable {
     if (!runs.expired()) task();
   });
