@@ -79,9 +79,13 @@ void Inject::add(std::string_view line, Answer<void> answer) {
   std::string name = spec->name, text(without_newline(line));
   text.erase(0, text.find_first_not_of(" \t"));
   text.erase(0, name.size() + 1);
-  auto fault = std::make_shared<InjectedFault>(
-      std::move(*spec), fabric_.seed(),
-      [this, link](bool up) { store_link_state(engine_, knobs_, *link, up); });
+  // A link's state belongs to both ends: between two cores it changes alone.
+  auto fault =
+      std::make_shared<InjectedFault>(std::move(*spec), fabric_.seed(), [this, link](bool up) {
+        Task change = [this, link, up] { store_link_state(engine_, knobs_, *link, up); };
+        if (!link->crosses()) return change();
+        engine_.alone(std::move(change));
+      });
   auto fired = std::make_shared<FiredFile>(fault);
   fault->on_fired = [this, file = std::weak_ptr<Attribute>(fired)] {
     engine_.tell_control([file] {
