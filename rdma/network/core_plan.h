@@ -1,5 +1,4 @@
-// CorePlan: which packet core runs which device, switch and uplink of a topology. Nodes that a
-// cable connects are on the same core, so that no packet goes from one core to another.
+// CorePlan: which packet core runs which device, switch and uplink of a topology.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +10,20 @@
 
 namespace rocefs {
 
-// Device, switch or uplink at the end of a cable, which names a port of a device.
-std::string node_of_end(std::string_view end);
-
 class CorePlan {
  public:
   // All on one core.
   CorePlan() = default;
-  // At most that many cores, from 1; fewer if the topology has not as many networks. Networks with
-  // an uplink are on the first core. The others are divided so that cores have like numbers of
-  // ports, the same in every run.
+  // At most that many cores, from 1, and no more than devices. The share of a core is the number of
+  // ports of devices divided by that of cores, rounded up.
+  //
+  // Networks, which cables connect, of at most a share stay whole. A larger one is divided into
+  // parts of a share and the rest: its devices, switch by switch. A switch is in the part of most
+  // of its devices; one without devices where most of its cables lead, so that parts have like
+  // numbers of ends of cables at switches.
+  //
+  // Networks with uplinks count as one. Uplinks, and what they are cabled to, are in its first
+  // part, on the first core. Then the largest part goes to the core with the fewest ports.
   CorePlan(const Topology& topology, size_t cores);
   // Another division: numbers below `parts`, by device, switch and uplink.
   static CorePlan of(std::unordered_map<std::string, size_t> by_node, size_t parts);

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "rdma/network/core_division.h"
+
 namespace rocefs {
 namespace {
 

@@ -26,16 +26,16 @@ ended_well() {  # FLOW…
 }
 sent() { cat "$ib/$1/ports/1/counters/port_xmit_packets"; }  # DEVICE
 
-test_case "there are as many cores as networks, at most as many as are wanted"
+test_case "there are as many cores as are wanted, and at most as many as NICs"
 for wrong in 0 65 x; do
   ! "$ROCEFS" -o cores=$wrong "$mnt" 2>"$dir/err" || fail "cores=$wrong is taken"
   grep -q "cores=$wrong: 1 to 64 is wanted" "$dir/err" || fail "$(cat "$dir/err")"
 done
 mounted -o cores=8
-expect "0: mb_0 mb_1" "$(cat "$debug/cores")" "one network"
+expect "0: mb_0 1: mb_1" "$(echo $(cat "$debug/cores"))" "one network of two NICs"
 mounted -o "config=$dir/two.ini"
 expect "0: x0 x1 mb_0 mb_1" "$(cat "$debug/cores")" "without cores="
-mounted -o "cores=8,config=$dir/two.ini"
+mounted -o "cores=2,config=$dir/two.ini"
 expect "0: x0 x1 1: mb_0 mb_1" "$(echo $(cat "$debug/cores"))" "two networks"
 last_dmesg_says "2 packet cores"
 

@@ -40,7 +40,7 @@ options after -o:
   clock=real|virtual   real (the default): time passes by itself; virtual: by clock/advance alone
   dilation=S           with the real clock: time runs S times slower (1)
   seed=N               seed of all random choices (1); the same seed repeats a run
-  cores=N              packets run on up to N threads, if networks are not connected to each other (1)
+  cores=N              packets run on up to N threads, to which devices are divided (1)
   uplink=ADDRESS       join the kernel's network; mb_0 gets this address of the machine
   gso                  with uplink=: send and receive several packets per system call (GSO, GRO)
   config=FILE          devices, switches, links and start values of knobs: rocefs.ini(5)
