@@ -81,9 +81,8 @@ void CoreCrossings::take_of(const Link& link, PacketFifo& into) {
 
 void CoreCrossings::drop_pauses(const Link& link) {
   PacketFifo pauses;
-  remove(
-      [&](const Packet& packet) { return packet.payload.link == &link && packet.header_len == 0; },
-      pauses);
+  remove([&](const Packet& packet) { return packet.payload.link == &link && is_pause(packet); },
+         pauses);
 }
 
 void CoreCrossings::clear() {

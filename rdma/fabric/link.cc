@@ -173,7 +173,7 @@ void Link::take(Crossing& crossing) {
 // A packet that its core has learned of late delays those behind it: no more arrive in any time
 // than the link carries, as the far end's buffers expect.
 void Link::take(PacketPtr&& crossed) {
-  if (crossed->header_len == 0) {
+  if (is_pause(*crossed)) {
     return arrive(PauseFrame{crossed->arrival, crossed->header[0], crossed->header[1] != 0});
   }
   const auto spacing = static_cast<TimeNs>(serialization_ns(crossed->wire_length()));

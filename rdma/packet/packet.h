@@ -141,6 +141,12 @@ inline void prefetch_end(const Packet& packet) {
   __builtin_prefetch(&packet.pool);
 }
 
+// Whether a packet between two cores is a PAUSE frame: it has no headers. Frames of hosts may have
+// none either.
+inline bool is_pause(const Packet& packet) {
+  return packet.header_len == 0 && !packet.ethernet;
+}
+
 // PacketPtr: the owner of a packet. Its destructor gives the packet back to its pool.
 //
 // A function that may keep a packet has a parameter PacketPtr&&, which costs less than a PacketPtr

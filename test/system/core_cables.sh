@@ -185,6 +185,9 @@ expect 5 "$(grep -c '^ping data: rdma-ping' "$dir/client")" "pings"
 nothing_lost
 
 test_case "a client that is killed in the middle of traffic leaves the other core in order"
+needs ib_write_bw
+needs_enter
+needs_provider
 start_server ib_write_bw -n 10000000
 setsid "${verbs[@]}" ib_write_bw -n 10000000 -d mb_1 -p $port 127.0.0.1 >"$dir/client" 2>&1 &
 client=$!
@@ -195,3 +198,11 @@ wait $client 2>/dev/null || true
 kill $server 2>/dev/null || true
 wait $server || true
 pingpong 819200 ibv_rc_pingpong -g 1 -n 100
+
+test_case "frames of hosts cross"
+needs ip ping
+mounted -o "cores=2,config=$dir/pair.ini"
+host() { timeout -k 5 60 "$ROCEFS" host -m "$mnt" "$@"; }  # HOST COMMAND…
+host mb_0 true 2>"$dir/why" || skip "no hosts here: $(cat "$dir/why")"
+host mb_0 ping -qc 5 -i 0.01 mb_1 >"$dir/ping" || fail "$(cat "$dir/ping")"
+expect 0 "$(total "$debug"/links/*/{lost,overflowed})" "frames lost"

@@ -22,11 +22,14 @@ struct Source final : LinkSource {
   PacketPool& pool;
   Link* link = nullptr;
   std::atomic<uint64_t> wanted{0}, sent{0};
+  uint16_t headers = 48;
+  bool ethernet = false;
   explicit Source(PacketPool& p) : pool(p) {}
   Packet* pull(TimeNs) override {
     if (sent.load() == wanted.load()) return nullptr;
     PacketPtr packet = pool.acquire();
-    packet->header_len = 48;
+    packet->header_len = headers;
+    packet->ethernet = ethernet;
     packet->header[0] = 0x45;
     packet->payload.kind = Payload::Kind::kFrame;
     packet->payload.length = 1000;
@@ -176,6 +179,16 @@ TEST_CASE("core exchange: PAUSE crosses a full cable, and stops the other direct
   cable.out.send_pause(3, false);
   cable.run_far(3 * kSecond);
   CHECK(cable.in.paused() == 0);
+}
+
+TEST_CASE("core exchange: a frame of a host crosses, with headers or without") {
+  Cable cable;
+  cable.source.headers = 0;
+  cable.source.ethernet = true;
+  cable.send(3);
+  cable.run_near(kSecond);
+  cable.run_far(2 * kSecond);
+  CHECK(cable.sink.count.load() == 3);
 }
 
 TEST_CASE("core exchange: a cable that goes down loses what crosses; another one's goes on") {
