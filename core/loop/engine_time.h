@@ -1,10 +1,12 @@
-// EngineTime: what all packet cores of an engine share: the clock, whether events may run, and the
-// gate at which they wait for each other.
+// EngineTime: what all packet cores of an engine share: the clock, whether events may run, the gate
+// at which they wait for each other, and how far each has come.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "core/base/clock.h"
@@ -16,7 +18,12 @@ namespace rocefs {
 class EngineTime {
  public:
   EngineTime(ClockMode mode, uint64_t dilation, TimeNs start, size_t cores)
-      : mode_(mode), clock_(dilation, start), several_(cores > 1), gate_(cores - 1) {}
+      : mode_(mode),
+        clock_(dilation, start),
+        several_(cores > 1),
+        cores_(cores),
+        progress_(std::make_unique<Progress[]>(cores)),
+        gate_(cores - 1) {}
 
   // Any thread.
   ClockMode mode() const { return mode_; }
@@ -49,6 +56,24 @@ class EngineTime {
     slipped_ns_.add(static_cast<uint64_t>(excess));
     return excess;
   }
+  // A core's thread: it runs all that is due by then, or sleeps until then.
+  void note_turn(size_t core, TimeNs due) {
+    progress_[core].due.store(due, std::memory_order_relaxed);
+  }
+  // Any thread, before it wakes a core up; and that one, kNever, after that.
+  void note_woken(size_t core, TimeNs at) {
+    progress_[core].woken.store(at, std::memory_order_relaxed);
+  }
+  // Since when a core other than this one has had something to do, and no turn; kNever if none has.
+  TimeNs longest_wait(size_t core) const {
+    TimeNs since = kNever;
+    for (size_t i = 0; i < cores_; ++i) {
+      if (i == core) continue;
+      since = std::min({since, progress_[i].due.load(std::memory_order_relaxed),
+                        progress_[i].woken.load(std::memory_order_relaxed)});
+    }
+    return since;
+  }
   const Counter& slips() const { return slips_; }
   const Counter& slipped_ns() const { return slipped_ns_; }
   // Core thread, in a command.
@@ -58,9 +83,15 @@ class EngineTime {
   }
 
  private:
+  struct alignas(64) Progress {
+    std::atomic<TimeNs> due{kNever}, woken{kNever};
+  };
+
   const ClockMode mode_;
   RealClock clock_;
   const bool several_;
+  const size_t cores_;
+  const std::unique_ptr<Progress[]> progress_;
   std::atomic<int> held_{0};
   CoreGate gate_;
   std::atomic<bool> runs_{false};

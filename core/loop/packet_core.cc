@@ -20,6 +20,7 @@ constexpr TimeNs kSpinAfterWork = 20 * kMicrosecond;  // polls so long after the
 constexpr TimeNs kYieldAfterBulk = 200 * kMicrosecond;
 constexpr TimeNs kTurn = 2 * kMicrosecond;       // a thread on another CPU has started within it
 constexpr TimeNs kSlipAfter = 5 * kMillisecond;  // tolerated lateness of a core, wall time
+constexpr TimeNs kLook = 100 * kMicrosecond;     // between looks at other cores, wall time
 
 }  // namespace
 
@@ -45,7 +46,9 @@ void PacketCore::Wake::call() const {
 }
 
 void PacketCore::nudge() {
-  if (asleep_.load(std::memory_order_seq_cst) && asleep_.exchange(false)) wake_->call();
+  if (!asleep_.load(std::memory_order_seq_cst) || !asleep_.exchange(false)) return;
+  if (time_.several()) time_.note_woken(number_, time_.clock().now());
+  wake_->call();
 }
 
 void PacketCore::run(Task task) {
@@ -61,6 +64,7 @@ void PacketCore::work() {
   io_->watch(wake_->event.get(), [this] {
     uint64_t count;
     (void)!::read(wake_->event.get(), &count, sizeof count);
+    time_.note_woken(number_, kNever);
   });
   end_alone();
   while (!time_.stopping()) {
@@ -99,6 +103,7 @@ bool PacketCore::has_orders() const {
 }
 
 void PacketCore::sleep(TimeNs wall_ns) {
+  time_.note_turn(number_, time_.held() ? kNever : next_due());
   asleep_.store(true, std::memory_order_seq_cst);
   bool idle = (!poller_ || poller_->may_sleep()) && !(part_ && part_->has_more());
   if (idle && !has_orders()) {
@@ -123,8 +128,10 @@ void PacketCore::work_real() {
   if (work_) work_->take_released();
   const RealClock& clock = time_.clock();
   TimeNs wall = clock.now();
-  if ((poller_ || part_) && !time_.held() && next_due() <= wall) {
-    note_others(wall);
+  time_.note_turn(number_, wall);
+  if ((poller_ || time_.several()) && !time_.held() && next_due() <= wall) {
+    if (poller_) note_lag(poller_->lag());
+    if (time_.several()) wait_for_others(wall);
     wall = clock.now();
   }
   if (!time_.held() && next_due() <= wall) {
@@ -146,13 +153,14 @@ void PacketCore::work_real() {
   if (gap > kSpin) sleep(gap - kSpin / 2);
 }
 
-// A core that takes nothing of what was sent to it gets no CPU: engine time waits for it, so that
-// no time-out comes before its answer. Cores that wait for the same one slip the time once.
-void PacketCore::note_others(TimeNs wall) {
-  if (poller_) note_lag(poller_->lag());
-  if (!part_) return;
-  const TimeNs since = part_->unheard_since(wall);
-  const TimeNs allowed = kSlipAfter / static_cast<TimeNs>(time_.clock().dilation());
+// While another core has work and gets no CPU, engine time waits for it: else it would be set back
+// for all when that core is there again, and time-outs here come before its answers. Cores that
+// wait for the same one slip the time once.
+void PacketCore::wait_for_others(TimeNs wall) {
+  const auto dilation = static_cast<TimeNs>(time_.clock().dilation());
+  if (wall >= looked_at_ && wall - looked_at_ < kLook / dilation) return;
+  looked_at_ = wall;
+  const TimeNs since = time_.longest_wait(number_), allowed = kSlipAfter / dilation;
   if (since != kNever && wall - since > allowed) time_.slip(since + allowed);
 }
 

@@ -48,9 +48,6 @@ class CoreWork {
   virtual bool take() = 0;
   // Whether there is something to take. What comes later nudges the core.
   virtual bool has_more() const = 0;
-  // Engine time since when another core has taken nothing of what was sent to it; kNever if each
-  // has taken all.
-  virtual TimeNs unheard_since(TimeNs now) = 0;
 
  protected:
   ~CoreWork() = default;
@@ -139,7 +136,7 @@ class PacketCore {
   void leave();
   bool has_orders() const;
   bool keep_spinning(Poller::Found found, bool more);
-  void note_others(TimeNs wall);
+  void wait_for_others(TimeNs wall);
   void note_lag(TimeNs lag);
   // Returns how far engine time slips.
   TimeNs note_lateness(TimeNs late);
@@ -158,6 +155,7 @@ class PacketCore {
   TimeNs found_ = 0;  // wall time of the last input found
   TimeNs found_bulk_ = 0;
   TimeNs lag_slipped_ = 0;  // for the present lag
+  TimeNs looked_at_ = 0;    // engine time of the latest look at the other cores
   Histogram lateness_;
   Inbox tasks_;  // of run(), whose callers bound their number
   std::atomic<std::thread::id> id_{};

@@ -40,15 +40,6 @@ void CoreCrossings::release() {
   for (Link* link : std::exchange(stopped_, {})) link->go_on();
 }
 
-TimeNs CoreCrossings::unheard_since(TimeNs now) {
-  const uint64_t taken = taken_.load(std::memory_order_relaxed);
-  if (taken == sent_ || taken != heard_) {
-    heard_ = taken;
-    heard_at_ = now;
-  }
-  return taken == sent_ ? kNever : heard_at_;
-}
-
 size_t CoreCrossings::take(size_t most) {
   size_t count = 0;
   for (; count < most; ++count) {

@@ -41,8 +41,6 @@ class CoreCrossings final : public Crossings {
     if (can_resume()) release();
   }
   bool can_resume() const { return !stopped_.empty() && under_way() <= kMost / 2; }
-  // Sending core: engine time since when nothing was taken; kNever if all is.
-  TimeNs unheard_since(TimeNs now);
 
   // Receiving core: takes at most so many packets and PAUSE frames; returns how many.
   size_t take(size_t most);
@@ -67,8 +65,6 @@ class CoreCrossings final : public Crossings {
   PacketMail mail_;
   // Sending core.
   alignas(64) uint64_t sent_ = 0;
-  uint64_t heard_ = 0;  // taken at the latest look
-  TimeNs heard_at_ = 0;
   std::vector<Link*> stopped_;
   // Receiving core, but that the sending one says whether it waits for room.
   alignas(64) std::atomic<uint64_t> taken_{0};

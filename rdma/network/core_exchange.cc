@@ -45,12 +45,6 @@ bool CoreExchange::has_more() const {
                      [](const Way& one) { return one.crossings->can_resume(); });
 }
 
-TimeNs CoreExchange::unheard_since(TimeNs now) {
-  TimeNs since = kNever;
-  for (const Way& one : ways_) since = std::min(since, one.crossings->unheard_since(now));
-  return since;
-}
-
 void CoreExchange::reset() {
   for (const Way& one : ways_) one.crossings->clear();
 }

@@ -25,7 +25,6 @@ class CoreExchange final : public CoreWork {
   void leave() override { PacketPool::use_here(nullptr); }
   bool take() override;
   bool has_more() const override;
-  TimeNs unheard_since(TimeNs now) override;
   // Alone: drops all that is on its way from here.
   void reset();
 

@@ -225,21 +225,6 @@ TEST_CASE("core exchange: after a reset a link that had stopped transmits again"
   CHECK(cable.sink.count.load() == kMost);
 }
 
-TEST_CASE("core exchange: engine time since when a core takes nothing") {
-  Cable cable;
-  CHECK(cable.near.unheard_since(5) == kNever);
-  cable.send(100);
-  cable.run_near(kSecond);
-  CHECK(cable.near.unheard_since(kSecond) == 5);
-  CHECK(cable.near.unheard_since(2 * kSecond) == 5);
-  cable.far.enter();
-  cable.far.take();
-  CHECK(cable.near.unheard_since(3 * kSecond) == 3 * kSecond);
-  CHECK(cable.near.unheard_since(4 * kSecond) == 3 * kSecond);
-  cable.far.take();
-  CHECK(cable.near.unheard_since(5 * kSecond) == kNever);
-}
-
 TEST_CASE("core exchange: two threads: a sleeping core is woken, and all arrives in order") {
   ON_EACH_LOOP();
   Cable cable;
