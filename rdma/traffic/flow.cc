@@ -78,8 +78,10 @@ Result<void> Flow::check_apart() {
   if (fabric.way(*fabric.port(spec().from), *fabric.port(spec().to)).empty()) {
     return errorf(EHOSTUNREACH, "no cables lead from {} to {}", spec().from, spec().to);
   }
-  if (op == FlowOp::kWrite || op == FlowOp::kRead || op == FlowOp::kAtomic) return {};
-  return errorf(EOPNOTSUPP, "op={}: {} and {} are on different packet cores, which write and read",
+  if (!sends_messages(op)) return {};
+  return errorf(EOPNOTSUPP,
+                "op={}: {} and {} are on different packet cores, where flows do without receive "
+                "requests",
                 flow_op_info(op).name, spec().from, spec().to);
 }
 
