@@ -350,7 +350,8 @@ void Port::take_looped(TimeNs now) {
 }
 
 void Port::receive_bytes(std::span<const uint8_t> bytes, TimeNs now) {
-  if (PacketPtr packet = packet_of_bytes(host_.pool(), bytes)) {
+  uint32_t icrc;
+  if (PacketPtr packet = packet_of_bytes(host_.pool(), bytes, icrc)) {
     return receive(packet.release(), now);
   }
   counters_.port_rcv_errors.add();

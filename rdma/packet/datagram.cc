@@ -104,17 +104,21 @@ PacketPtr packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const U
   bool ipv6 = !is_mapped_ipv4(to.ip);
   size_t ip_len = ipv6 ? wire::kIpv6Len : wire::kIpv4Len;
   std::span<uint8_t> all = bytes.subspan(wire::kIpv6Len - ip_len);
-  (ipv6 ? put_ipv6 : put_ipv4)(from.ip, to.ip, traffic_class, wire::kUdpLen + payload,
-                               all.first(ip_len));
+  const size_t udp_len = wire::kUdpLen + payload;
+  if (ipv6) {
+    put_ipv6(from.ip, to.ip, traffic_class, udp_len, all);
+  } else {
+    put_ipv4(from.ip, to.ip, traffic_class, udp_len, all.first(ip_len));
+  }
   uint8_t* udp = all.data() + ip_len;
   wire::store16(udp, from.port);
   wire::store16(udp + 2, to.port);
-  wire::store16(udp + 4, static_cast<uint16_t>(wire::kUdpLen + payload));
+  wire::store16(udp + 4, static_cast<uint16_t>(udp_len));
   wire::store16(udp + 6, 0);
-  PacketPtr packet = packet_of_bytes(pool, all);
+  uint32_t icrc;
+  PacketPtr packet = packet_of_bytes(pool, all, icrc);
   if (!packet) return nullptr;
-  verdict = solver.repair(*packet, place);
-  packet->intact = verdict != IcrcSolver::Verdict::kDamaged;
+  verdict = packet->intact ? IcrcSolver::Verdict::kRight : solver.repair(*packet, icrc, place);
   return packet;
 }
 

@@ -43,8 +43,7 @@ inline constexpr size_t kMaxDatagram =
 // the datagram; `from` and `to` are of one IP version; `place` is the position among datagrams that
 // the kernel gave as one (GRO). The packet is as if its IP header had come along, but for TTL and
 // flow label, which the ICRC leaves out; the IP ID is 0, or solved from the ICRC. A damaged packet,
-// which no ID explains, is given as it came: the port checks its ICRC. Null if it is no RoCEv2
-// packet.
+// which no ID explains, is given as it came: the port drops it. Null if it is no RoCEv2 packet.
 PacketPtr packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
                              const UdpAddress& to, uint8_t traffic_class, uint16_t place,
                              std::span<uint8_t> bytes, IcrcSolver::Verdict& verdict);

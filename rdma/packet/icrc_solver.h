@@ -34,10 +34,10 @@ class IcrcSolver {
     kSolved,   // ICRC is right with the ID and DF that are in the headers now, header checksum too
     kDamaged,  // no ID makes the ICRC right; nothing is changed
   };
-  // Repairs a packet that came without ID and DF: its headers say 0 and DF. `place` is the position
-  // among datagrams into which the sender's kernel cut a larger one (GSO): as an ID it is as likely
-  // as 0.
-  Verdict repair(Packet& packet, uint16_t place = 0) const;
+  // Repairs a packet that came without ID and DF, and is not intact: its headers say 0 and DF, and
+  // `computed` is its ICRC with these. `place` is the position among datagrams into which the
+  // sender's kernel cut a larger one (GSO): as an ID it is as likely as 0.
+  Verdict repair(Packet& packet, uint32_t computed, uint16_t place) const;
 
  private:
   std::vector<uint32_t> unshift_;  // [n]: x^(-8n) modulo the polynomial, reflected

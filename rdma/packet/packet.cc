@@ -102,7 +102,7 @@ Frame* PacketPool::attach_frame(Packet& packet) {
   return packet.frame;
 }
 
-PacketPtr packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes) {
+PacketPtr packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes, uint32_t& icrc) {
   wire::Parsed parsed;
   if (wire::parse(bytes, parsed) != wire::ParseError::kNone || parsed.payload_len > kMaxMtu) {
     return nullptr;
@@ -113,20 +113,29 @@ PacketPtr packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes) {
   packet->payload.kind = Payload::Kind::kFrame;
   packet->payload.length = parsed.payload_len;
   packet->sealed = true;
-  size_t behind = size_t{parsed.payload_len} + parsed.pad_len + wire::kIcrcLen;
-  std::memcpy(pool.attach_frame(*packet)->bytes.data(), bytes.data() + parsed.header_len, behind);
+  const std::span body = bytes.subspan(parsed.header_len, parsed.payload_len + parsed.pad_len);
+  uint8_t* out = pool.attach_frame(*packet)->bytes.data();
+  icrc = wire::copy_with_icrc(packet->header_bytes(), parsed.headers.is_ipv6, body, {}, out);
+  std::memcpy(out + body.size(), body.data() + body.size(), wire::kIcrcLen);
+  packet->intact = icrc == wire::load_icrc({out + body.size(), wire::kIcrcLen});
   return packet;
 }
 
 bool seal_into(const Packet& packet, uint8_t* out) {
+  constexpr std::array<uint8_t, kMaxPad> kZeros{};
   const uint8_t* source = payload_bytes(packet);
-  size_t length = packet.payload.length;
+  const size_t length = packet.payload.length;
   if (!source && length > 0) return false;
-  if (length > 0 && source != out) std::memcpy(out, source, length);
-  size_t behind = packet.sealed_length() - wire::kIcrcLen;
-  std::memset(out + length, 0, behind - length);
-  bool ipv6 = (packet.header[0] >> 4) == 6;
-  uint32_t icrc = wire::icrc(packet.header_bytes(), ipv6, {out, behind}, {});
+  const size_t behind = packet.sealed_length() - wire::kIcrcLen;
+  const std::span pad(kZeros.data(), behind - length);
+  const bool ipv6 = (packet.header[0] >> 4) == 6;
+  uint32_t icrc;
+  if (source == out) {
+    std::ranges::copy(pad, out + length);
+    icrc = wire::icrc(packet.header_bytes(), ipv6, {out, behind}, {});
+  } else {
+    icrc = wire::copy_with_icrc(packet.header_bytes(), ipv6, {source, length}, pad, out);
+  }
   wire::store_icrc({out + behind, wire::kIcrcLen}, icrc);
   return true;
 }

@@ -309,8 +309,9 @@ class PacketPool {
 };
 
 // Makes a packet of received bytes, from the IP header to the ICRC: headers apart, the rest in a
-// frame. Null, with nothing taken from the pool, for bytes that are no RoCEv2 packet or too many.
-PacketPtr packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes);
+// frame. It is intact if it carries the ICRC that it should, which `icrc` gets. Null, with nothing
+// taken from the pool, for bytes that are no RoCEv2 packet or too many.
+PacketPtr packet_of_bytes(PacketPool& pool, std::span<const uint8_t> bytes, uint32_t& icrc);
 
 // Writes payload, pad and ICRC of an unsealed packet: sealed_length() octets. `out` may
 // be the packet's own frame. False when the reference is stale.

@@ -14,6 +14,11 @@ namespace rocefs::wire {
 uint32_t icrc(std::span<const uint8_t> headers, bool ipv6, std::span<const uint8_t> payload,
               std::span<const uint8_t> pad);
 
+// As icrc(), and copies payload and pad to `out` in the same pass: the ICRC is that of the copy.
+uint32_t copy_with_icrc(std::span<const uint8_t> headers, bool ipv6,
+                        std::span<const uint8_t> payload, std::span<const uint8_t> pad,
+                        uint8_t* out);
+
 inline void store_icrc(std::span<uint8_t> out, uint32_t icrc) {
   for (size_t i = 0; i < kIcrcLen; ++i) out[i] = static_cast<uint8_t>(icrc >> (8 * i));
 }

@@ -2,6 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
+#include "rdma/wire/crc32_copy.h"
 #include "test/rdma/wire/packets.h"
 
 using namespace rocefs;
@@ -107,4 +110,35 @@ TEST_CASE("icrc: SEND with invalidate, which no golden packet has, parses and is
     REQUIRE(wire::parse(packet, parsed) == ParseError::kNone);
     CHECK_FALSE(wire::icrc_ok(packet, parsed));
   }
+}
+
+TEST_CASE("icrc: a CRC with a copy is the CRC of the copy, for every length and place") {
+  Rng rng(5, "copy");
+  Bytes source(4400);
+  for (uint8_t& byte : source) byte = static_cast<uint8_t>(rng.next());
+  for (size_t length = 0; length < 4200; length += length < 1100 ? 1 : 61) {
+    const size_t from = rng.next() % 100, to = rng.next() % 100;
+    Bytes copy(4400, 0xaa);
+    const auto begin = static_cast<uint32_t>(rng.next());
+    const std::span bytes = std::span(source).subspan(from, length);
+    const uint32_t crc = wire::copy_with_crc32(0, bytes, copy.data() + to);
+    REQUIRE(crc == slow_crc(Bytes(bytes.begin(), bytes.end())));
+    REQUIRE(std::ranges::equal(bytes, std::span(copy).subspan(to, length)));
+    REQUIRE(copy[to + length] == 0xaa);
+    // Continues over two parts as over the whole.
+    const size_t first = length > 0 ? begin % length : 0;
+    const uint32_t part = wire::copy_with_crc32(0, bytes.first(first), copy.data());
+    REQUIRE(wire::copy_with_crc32(part, bytes.subspan(first), copy.data() + first) == crc);
+  }
+}
+
+TEST_CASE("icrc: an ICRC with a copy is that of payload and pad, which are copied") {
+  const Bytes headers(wire::kIpv4Len + wire::kUdpLen + wire::kBthLen, 0x45);
+  const Bytes payload(1021, 0x5a), pad(3, 0);
+  Bytes copy(payload.size() + pad.size(), 0xff);
+  const uint32_t whole = wire::icrc(headers, false, payload, pad);
+  CHECK(wire::copy_with_icrc(headers, false, payload, pad, copy.data()) == whole);
+  Bytes expected = payload;
+  expected.insert(expected.end(), pad.begin(), pad.end());
+  CHECK(copy == expected);
 }
