@@ -11,11 +11,13 @@ namespace {
 
 constexpr uint8_t kUdpProtocol = 17, kHopLimit = 64;
 
-void put_ipv4(const Ip& from, const Ip& to, uint8_t tos, size_t udp_len, std::span<uint8_t> at) {
+void put_ipv4(const Ip& from, const Ip& to, uint8_t tos, uint16_t id, size_t udp_len,
+              std::span<uint8_t> at) {
   std::fill(at.begin(), at.end(), uint8_t{0});
   at[0] = 0x45;
   at[1] = tos;
   wire::store16(&at[2], static_cast<uint16_t>(wire::kIpv4Len + udp_len));
+  wire::store16(&at[4], id);
   wire::store16(&at[6], wire::kDontFragment);
   at[8] = kHopLimit;
   at[9] = kUdpProtocol;
@@ -108,7 +110,7 @@ PacketPtr packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const U
   if (ipv6) {
     put_ipv6(from.ip, to.ip, traffic_class, udp_len, all);
   } else {
-    put_ipv4(from.ip, to.ip, traffic_class, udp_len, all.first(ip_len));
+    put_ipv4(from.ip, to.ip, traffic_class, place, udp_len, all.first(ip_len));
   }
   uint8_t* udp = all.data() + ip_len;
   wire::store16(udp, from.port);
@@ -118,7 +120,7 @@ PacketPtr packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const U
   uint32_t icrc;
   PacketPtr packet = packet_of_bytes(pool, all, icrc);
   if (!packet) return nullptr;
-  verdict = packet->intact ? IcrcSolver::Verdict::kRight : solver.repair(*packet, icrc, place);
+  verdict = packet->intact ? IcrcSolver::Verdict::kRight : solver.repair(*packet, icrc);
   return packet;
 }
 

@@ -41,9 +41,10 @@ inline constexpr size_t kMaxDatagram =
 
 // Makes a packet of a datagram. `bytes` has kDatagramHeadroom octets, which are overwritten, before
 // the datagram; `from` and `to` are of one IP version; `place` is the position among datagrams that
-// the kernel gave as one (GRO). The packet is as if its IP header had come along, but for TTL and
-// flow label, which the ICRC leaves out; the IP ID is 0, or solved from the ICRC. A damaged packet,
-// which no ID explains, is given as it came: the port drops it. Null if it is no RoCEv2 packet.
+// the kernel gave as one (GRO): the sender's kernel numbers those of one message so. The packet is
+// as if its IP header had come along, but for TTL and flow label, which the ICRC leaves out; the IP
+// ID is `place`, or solved from the ICRC. A damaged packet, which no ID explains, is given as it
+// came: the port drops it. Null if it is no RoCEv2 packet.
 PacketPtr packet_of_datagram(PacketPool& pool, const IcrcSolver& solver, const UdpAddress& from,
                              const UdpAddress& to, uint8_t traffic_class, uint16_t place,
                              std::span<uint8_t> bytes, IcrcSolver::Verdict& verdict);

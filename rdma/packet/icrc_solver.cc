@@ -49,7 +49,7 @@ std::optional<IcrcSolver::IpId> IcrcSolver::solve(size_t headers, size_t behind,
   return IpId{static_cast<uint16_t>((word & 0xff) << 8 | (word >> 8 & 0xff)), flags == 0};
 }
 
-IcrcSolver::Verdict IcrcSolver::repair(Packet& packet, uint32_t computed, uint16_t place) const {
+IcrcSolver::Verdict IcrcSolver::repair(Packet& packet, uint32_t computed) const {
   bool ipv6 = packet.header[0] >> 4 == 6;
   if (ipv6) return Verdict::kDamaged;
   size_t behind = packet.sealed_length() - wire::kIcrcLen;
@@ -57,11 +57,12 @@ IcrcSolver::Verdict IcrcSolver::repair(Packet& packet, uint32_t computed, uint16
   std::optional<IpId> found = solve(packet.header_len, behind, computed, carried);
   if (!found) return Verdict::kDamaged;
   uint8_t* header = packet.header.data();
-  wire::store16(header + kIdAt, found->id);
+  const auto id = static_cast<uint16_t>(wire::load16(header + kIdAt) ^ found->id);
+  wire::store16(header + kIdAt, id);
   wire::store16(header + kIdAt + 2, found->dont_fragment ? wire::kDontFragment : 0);
   wire::set_ipv4_checksum(packet.header);
   packet.intact = true;
-  return found->id == place && found->dont_fragment ? Verdict::kRight : Verdict::kSolved;
+  return id == 0 && found->dont_fragment ? Verdict::kRight : Verdict::kSolved;
 }
 
 }  // namespace rocefs

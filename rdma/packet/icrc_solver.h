@@ -22,9 +22,10 @@ class IcrcSolver {
     bool dont_fragment;
   };
   // Solves for the second word. `headers` reach from IPv4 to the last extension header, with ID 0
-  // and DF; `computed` is the ICRC of that packet, `carried` the one on the wire, `behind` the
-  // octets from the headers to the ICRC, at most kMaxMtu + kMaxPad. Nullopt if no ID explains the
-  // difference: the packet is damaged. 15 of the 32 bits still check.
+  // and DF; with another ID, the result has the bits in which the IDs differ. `computed` is the
+  // ICRC of that packet, `carried` the one on the wire, `behind` the octets from the headers to the
+  // ICRC, at most kMaxMtu + kMaxPad. Nullopt if no ID explains the difference: the packet is
+  // damaged. 15 of the 32 bits still check.
   std::optional<IpId> solve(size_t headers, size_t behind, uint32_t computed,
                             uint32_t carried) const;
 
@@ -34,10 +35,9 @@ class IcrcSolver {
     kSolved,   // ICRC is right with the ID and DF that are in the headers now, header checksum too
     kDamaged,  // no ID makes the ICRC right; nothing is changed
   };
-  // Repairs a packet that came without ID and DF, and is not intact: its headers say 0 and DF, and
-  // `computed` is its ICRC with these. `place` is the position among datagrams into which the
-  // sender's kernel cut a larger one (GSO): as an ID it is as likely as 0.
-  Verdict repair(Packet& packet, uint32_t computed, uint16_t place) const;
+  // Repairs a packet that came without ID and DF, and is not intact: its headers say DF and the ID
+  // that it is likely to have, `computed` is its ICRC with these.
+  Verdict repair(Packet& packet, uint32_t computed) const;
 
  private:
   std::vector<uint32_t> unshift_;  // [n]: x^(-8n) modulo the polynomial, reflected

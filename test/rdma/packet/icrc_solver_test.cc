@@ -22,7 +22,7 @@ struct Outcome {
 };
 
 // Datagram as a socket gives it, and the resulting packet.
-Outcome through_a_socket(const Octets& whole) {
+Outcome through_a_socket(const Octets& whole, uint16_t place = 0) {
   wire::Parsed parsed;
   REQUIRE(wire::parse(whole, parsed) == wire::ParseError::kNone);
   bool v6 = parsed.headers.is_ipv6;
@@ -43,7 +43,7 @@ Outcome through_a_socket(const Octets& whole) {
   Outcome outcome;
   uint8_t traffic_class = v6 ? parsed.headers.v6.traffic_class : parsed.headers.v4.tos;
   PacketPtr packet =
-      packet_of_datagram(pool, solver, from, to, traffic_class, 0, room, outcome.verdict);
+      packet_of_datagram(pool, solver, from, to, traffic_class, place, room, outcome.verdict);
   if (!packet) return outcome;
   outcome.taken = true;
   auto header = packet->header_bytes();
@@ -98,6 +98,20 @@ TEST_CASE("icrc solver: every IP ID is found, with DF and without, at every leng
         REQUIRE(outcome.taken);
         bool as_it_is = id == 0 && flags == 0x4000;
         REQUIRE(outcome.verdict == (as_it_is ? Verdict::kRight : Verdict::kSolved));
+        REQUIRE(outcome.bytes == packet);
+      }
+    }
+  }
+}
+
+TEST_CASE("icrc solver: an IP ID that is the place among merged datagrams, or 0, is right") {
+  for (uint16_t place : {1, 7, 300}) {
+    for (uint16_t id : {0, 1, 7, 300, 0xffff}) {
+      for (uint16_t flags : {0x4000, 0}) {
+        Octets packet = write_with(id, flags, 1024);
+        Outcome outcome = through_a_socket(packet, place);
+        bool expected = flags == 0x4000 && (id == 0 || id == place);
+        REQUIRE(outcome.verdict == (expected ? Verdict::kRight : Verdict::kSolved));
         REQUIRE(outcome.bytes == packet);
       }
     }
