@@ -17,6 +17,8 @@ constexpr std::array<std::string_view, 8> kSections = {"sim",    "flows",  "load
                                                        "inject", "sample", "plot", "variant"};
 // All lines that ranges stand for. A mistyped range is refused before it fills the memory.
 constexpr uint64_t kMaxLines = 10'000'000;
+// Stores of a line of [at]: one for each host of a large fabric. They are done together.
+constexpr uint64_t kMaxStores = 100'000;
 
 // A range {A..B} in a text.
 struct Range {
@@ -176,6 +178,10 @@ Result<Scenario::Line> Scenario::expand_paths(const Line& line) {
   if (!given) return line;
   std::vector<Assignment> all;
   for (const Assignment& store : *given) {
+    std::optional<Range> range = next_range(store.path, 0);
+    if ((range ? range->last - range->first : 0) >= kMaxStores - all.size()) {
+      return errorf(ERANGE, "{}: the line has more than {} stores", line.key, kMaxStores);
+    }
     Result<std::vector<Line>> each = expand({store.path, store.value, line.line});
     if (!each) return each.error();
     for (Line& one : *each) all.push_back({std::move(one.key), std::move(one.value)});
