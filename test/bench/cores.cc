@@ -51,14 +51,17 @@ class Sender final : public Poller {
     if (over_) return Found::kNothing;
     if (begun_ == 0) begun_ = thread_ns();
     uint64_t left = 0;
+    bool any = false;
     for (Flow& flow : flows_) {
-      flow.done += flow.pair->completed();
+      const size_t completed = flow.pair->completed();
+      any |= completed > 0 || flow.posted == 0;
+      flow.done += completed;
       for (; flow.posted < kPackets && flow.posted - flow.done < kDepth; ++flow.posted) {
         flow.pair->write(flow.posted * kPacket % kMemory, kPacket);
       }
       left += kPackets - flow.done;
     }
-    if (left > 0) return Found::kSome;
+    if (left > 0) return any ? Found::kSome : Found::kNothing;
     over_ = true;
     cpu_ns_.set_value(thread_ns() - begun_);
     return Found::kNothing;
