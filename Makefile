@@ -47,7 +47,7 @@ test: packages ## build and run all tests; ends with `N passed, N failed`
 html: packages ## the manual pages as HTML, in build/share/doc/rocefs/html
 	@$(MAKE) --no-print-directory -s -j$(JOBS) $(HTML)
 bench: packages ## measure, each figure beside its reference; BENCH=NAME for one of them
-	@$(MAKE) --no-print-directory -s -j$(JOBS) all $(BUILD)/test/rocefs_bench $(if $(LIBFABRIC),$(BUILD)/test/fi_write)
+	@$(MAKE) --no-print-directory -s -j$(JOBS) all $(BUILD)/test/rocefs_bench $(BUILD)/test/both_ends $(if $(LIBFABRIC),$(BUILD)/test/fi_write)
 	@$(BUILD)/test/rocefs_bench $(BENCH)
 fuzz: ## run every fuzz target for FUZZ_SECONDS (20) on top of its corpus, under sanitizers
 	@tools/install-packages fuzz
@@ -430,6 +430,10 @@ $(BUILD)/test/pcc_test: | $(BUILD)/bin/mango-pccd $(PLUGINS)
 $(BUILD)/test/rocefs_bench: $(BENCH_OBJECTS) $(call libraries,$(LIBRARY_ROOMS))
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/test/both_ends: test/bench/verbs/both_ends.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -Wall -Wextra -Werror -o $@ $< -libverbs
 
 # Where libfabric-dev is installed. Its headers are named as ours.
 LIBFABRIC := $(shell pkg-config --libs libfabric 2>/dev/null)

@@ -2,8 +2,9 @@
 // least: ib_write_bw against one process that moves memory between two others with
 // process_vm_readv(2) and process_vm_writev(2), message by message, the least that copy threads
 // could do; ib_write_lat and ib_send_lat against two processes that wake each other. They share
-// their regions with the engine, or have copy threads move them. The links carry 400 Gb/s, so that
-// they are no limit.
+// their regions with the engine, or have copy threads move them. Their two programs never rest, so
+// on two CPUs the packet core has none of its own; both_ends is one program, which leaves it one.
+// The links carry 400 Gb/s, so that they are no limit; each WRITE takes 2 us on two cables.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/futex.h>
@@ -318,6 +319,18 @@ void bandwidth(const Mount& mount, size_t message, Table& table) {
   }
 }
 
+// Microseconds of a WRITE between two queue pairs of one program; nothing if it failed.
+double both_ends_us(const Mount& mount) {
+  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  Command command{mount.daemon(), "enter", "-m",
+                  mount.at(""),   "--",    self.parent_path() / "both_ends",
+                  "mb_0",         "mb_1",  "5000"};
+  std::istringstream text(output_of(command).text);
+  double us = 0;
+  text >> us;
+  return us;
+}
+
 void latency(const Mount& mount, Table& table) {
   auto measured = [&](const char* tool, auto run) {
     return [&mount, tool, run] {
@@ -335,6 +348,19 @@ void latency(const Mount& mount, Table& table) {
     table.push_back({kFigures[i], fmt::format("{:.1f} us", us[i]),
                      fmt::format("{:.1f} us futex", us[4]), fmt::format("{:.1f}", us.ratio(i, 4)),
                      ""});
+  }
+  auto alone = [&](bool shares) {
+    if (!shares) ::setenv("ROCEFS_SHARE_REGIONS", "0", 1);
+    double half_turn = both_ends_us(mount);
+    ::unsetenv("ROCEFS_SHARE_REGIONS");
+    return half_turn;
+  };
+  Rounds one = interleave(5, {[&] { return alone(true); }, [&] { return alone(false); }});
+  constexpr double kMost[] = {8, 20};
+  constexpr const char* kOfOne[] = {"WRITE of 8 B in one program, median", "  regions not shared"};
+  for (size_t i = 0; i < std::size(kOfOne); ++i) {
+    Row row{kOfOne[i], fmt::format("{:.1f} us", one[i]), "", "", ""};
+    table.push_back(judged(std::move(row), one[i], Bound::kAtMost, kMost[i], " us"));
   }
 }
 
