@@ -33,8 +33,10 @@ class EngineTime {
 
   // A core's thread. While held, no event runs and engine time stops.
   void hold() { held_.fetch_add(1, std::memory_order_relaxed); }
-  void release(int count = 1) { held_.fetch_sub(count, std::memory_order_relaxed); }
+  void release(int count = 1) { held_.fetch_sub(count, std::memory_order_seq_cst); }
   bool held() const { return held_.load(std::memory_order_relaxed) > 0; }
+  // The same, for a core that has said that it sleeps: who releases nudges after that.
+  bool held_now() const { return held_.load(std::memory_order_seq_cst) > 0; }
   // Whether a core may run another event.
   bool goes_on() const { return !held() && !gate_.is_shut(); }
 

@@ -102,11 +102,12 @@ bool PacketCore::has_orders() const {
   return first || !tasks_.empty() || time_.stopping();
 }
 
-void PacketCore::sleep(TimeNs wall_ns) {
-  time_.note_turn(number_, time_.held() ? kNever : next_due());
+// `wall_ns` is right if engine time is held, or is not.
+void PacketCore::sleep(TimeNs wall_ns, bool held) {
+  time_.note_turn(number_, held ? kNever : next_due());
   asleep_.store(true, std::memory_order_seq_cst);
   bool idle = (!poller_ || poller_->may_sleep()) && !(part_ && part_->has_more());
-  if (idle && !has_orders()) {
+  if (idle && !has_orders() && time_.held_now() == held) {
     leave();
     io_->wait(wall_ns);
     enter();
@@ -145,12 +146,12 @@ void PacketCore::work_real() {
   bool more = !time_.held() && next_due() <= wall;
   Poller::Found found = poller_ ? poller_->poll(more) : Poller::Found::kNothing;
   io_->poll();
-  if (time_.held()) return sleep(kNever);
+  if (time_.held()) return sleep(kNever, true);
   if (keep_spinning(found, more)) return;
   TimeNs next = next_due();
-  if (next == kNever) return sleep(kNever);
+  if (next == kNever) return sleep(kNever, false);
   TimeNs gap = (next - clock.now()) * static_cast<TimeNs>(clock.dilation());
-  if (gap > kSpin) sleep(gap - kSpin / 2);
+  if (gap > kSpin) sleep(gap - kSpin / 2, false);
 }
 
 // While another core has work and gets no CPU, engine time waits for it: else it would be set back

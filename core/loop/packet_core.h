@@ -118,7 +118,7 @@ class PacketCore {
   void join();
   // The first core, alone or under the virtual clock.
   void take_time();
-  void sleep(TimeNs wall_ns);
+  void sleep(TimeNs wall_ns) { sleep(wall_ns, time_.held()); }
   void clear_lateness() { lateness_.clear(); }
   void begin_alone() {
     if (part_) part_->leave();
@@ -135,6 +135,7 @@ class PacketCore {
   void enter();
   void leave();
   bool has_orders() const;
+  void sleep(TimeNs wall_ns, bool held);
   bool keep_spinning(Poller::Found found, bool more);
   void wait_for_others(TimeNs wall);
   void note_lag(TimeNs lag);

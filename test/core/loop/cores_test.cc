@@ -185,6 +185,20 @@ TEST_CASE("cores: a pause stops all of them, and its end lets all go on") {
   cores.engine->stop();
 }
 
+TEST_CASE("cores: a pause that ends while a core is about to sleep for it lets that one go on") {
+  ON_EACH_LOOP();
+  Cores cores(2);
+  Chain chain(cores.engine->core(1));
+  cores.engine->start();
+  for (int round = 0; round < 3000; ++round) {
+    Engine::Pause pause;
+    cores.command([&] { pause = cores.engine->pause(); });
+    const uint64_t before = chain.count();
+    pause.reset();
+    while (chain.count() == before) std::this_thread::yield();
+  }
+}
+
 TEST_CASE("cores: run() takes a task to a core's own thread, which may use its input and output") {
   ON_EACH_LOOP();
   Cores cores(2);
