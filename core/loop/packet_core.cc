@@ -136,7 +136,7 @@ void PacketCore::work_real() {
     wall = clock.now();
   }
   if (!time_.held() && next_due() <= wall) {
-    wall -= note_lateness(wall - next_due());
+    wall -= note_lateness(wall);
     run_events(wall);
   }
   take_time();
@@ -196,11 +196,13 @@ bool PacketCore::keep_spinning(Poller::Found found, bool more) {
 }
 
 // After a long absence of the core engine time slips: no timer fires ahead of earlier input.
-TimeNs PacketCore::note_lateness(TimeNs late) {
+TimeNs PacketCore::note_lateness(TimeNs wall) {
   auto dilation = static_cast<TimeNs>(time_.clock().dilation());
+  const TimeNs due = part_ ? std::min(next_due(), part_->first_left()) : next_due();
+  const TimeNs late = wall - due;
   lateness_.add(late * dilation);
   TimeNs allowed = kSlipAfter / dilation;
-  return late <= allowed ? 0 : time_.slip(next_due() + allowed);
+  return late <= allowed ? 0 : time_.slip(due + allowed);
 }
 
 }  // namespace rocefs

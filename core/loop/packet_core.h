@@ -48,6 +48,8 @@ class CoreWork {
   virtual bool take() = 0;
   // Whether there is something to take. What comes later nudges the core.
   virtual bool has_more() const = 0;
+  // Due time of the first that take() has left; kNever if it has left nothing.
+  virtual TimeNs first_left() const = 0;
 
  protected:
   ~CoreWork() = default;
@@ -140,7 +142,7 @@ class PacketCore {
   void wait_for_others(TimeNs wall);
   void note_lag(TimeNs lag);
   // Returns how far engine time slips.
-  TimeNs note_lateness(TimeNs late);
+  TimeNs note_lateness(TimeNs wall);
 
   EngineTime& time_;
   const size_t number_;

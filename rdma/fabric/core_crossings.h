@@ -45,6 +45,8 @@ class CoreCrossings final : public Crossings {
   // Receiving core: takes at most so many packets and PAUSE frames; returns how many.
   size_t take(size_t most);
   bool empty() const { return mail_.empty(); }
+  // Arrival of the next one, if take() has left it; else kNever.
+  TimeNs first_left() const { return mail_.seen() ? mail_.seen()->arrival : kNever; }
 
   void take_of(const Link& link, PacketFifo& into) override;
   void drop_pauses(const Link& link) override;

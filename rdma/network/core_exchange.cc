@@ -45,6 +45,12 @@ bool CoreExchange::has_more() const {
                      [](const Way& one) { return one.crossings->can_resume(); });
 }
 
+TimeNs CoreExchange::first_left() const {
+  TimeNs first = kNever;
+  for (const CoreCrossings* one : here_) first = std::min(first, one->first_left());
+  return first;
+}
+
 void CoreExchange::reset() {
   for (const Way& one : ways_) one.crossings->clear();
 }

@@ -25,6 +25,7 @@ class CoreExchange final : public CoreWork {
   void leave() override { PacketPool::use_here(nullptr); }
   bool take() override;
   bool has_more() const override;
+  TimeNs first_left() const override;
   // Alone: drops all that is on its way from here.
   void reset();
 

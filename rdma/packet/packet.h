@@ -248,6 +248,8 @@ class PacketMail {
   // Receiving thread. A sender that pushes and then looks whether the receiver sleeps, and a
   // receiver that says that it sleeps and then looks here, do not miss each other.
   bool empty() const { return !taken_ && sent_.empty(); }
+  // The next one, if pop() has seen it; else null.
+  const Packet* seen() const { return taken_; }
   // Null if there is none.
   PacketPtr pop() {
     if (!taken_ && !sent_.empty()) taken_ = sent_.take_in_order();

@@ -225,6 +225,20 @@ TEST_CASE("core exchange: after a reset a link that had stopped transmits again"
   CHECK(cable.sink.count.load() == kMost);
 }
 
+TEST_CASE("core exchange: what a core has not taken yet is late, as an event is") {
+  Cable cable;
+  CHECK(cable.far.first_left() == kNever);
+  cable.send(100);
+  cable.run_near(kSecond);
+  cable.far.enter();
+  cable.far.take();
+  CHECK(cable.far.first_left() >= 65 * octets_ns(cable.out) + 1000);
+  CHECK(cable.far.first_left() <= 66 * octets_ns(cable.out) + 1000);
+  cable.far.take();
+  CHECK(cable.far.first_left() == kNever);
+  CHECK_FALSE(cable.far.has_more());
+}
+
 TEST_CASE("core exchange: two threads: a sleeping core is woken, and all arrives in order") {
   ON_EACH_LOOP();
   Cable cable;
