@@ -272,6 +272,7 @@ void Link::turned() {
     in_flight_.advance();
   }
   if (!sides_.crossings) return;
+  rest_->last_crossed = 0;
   PacketFifo crossing;
   sides_.crossings->take_of(*this, crossing);
   while (PacketPtr packet = crossing.pop()) lose(std::move(packet), now);

@@ -40,9 +40,20 @@ void PacketReturn::give_back(Packet* packet) {
   packet->pool->take_back(packet);
 }
 
+// A packet may have got its frame in another part: that pool would run out of frames if this one
+// kept it.
 void PacketPool::keep_frame(Packet& packet) {
-  packet.frame->next = free_frames_;
-  free_frames_ = std::exchange(packet.frame, nullptr);
+  Frame* frame = std::exchange(packet.frame, nullptr);
+  if (frame->pool == this) {
+    frame->next = free_frames_;
+    free_frames_ = frame;
+    return;
+  }
+  std::atomic<Frame*>& returned = frame->pool->returned_frames_;
+  frame->next = returned.load(std::memory_order_relaxed);
+  while (!returned.compare_exchange_weak(frame->next, frame, std::memory_order_release,
+                                         std::memory_order_relaxed)) {
+  }
 }
 
 // A packet of another part: its pool takes it when it has no other left. Between regions there are
@@ -87,16 +98,22 @@ void PacketPool::take_back(Packet* packet) {
   if (packet->listener) packet->listener->packet_gone(packet->sender);
 }
 
+void PacketPool::refill_frames() {
+  free_frames_ = returned_frames_.exchange(nullptr, std::memory_order_acquire);
+  if (free_frames_) return;
+  frames_.push_back(std::make_unique<Frame[]>(kSlab));
+  for (size_t i = 0; i < kSlab; ++i) {
+    Frame& frame = frames_.back()[i];
+    frame.pool = this;
+    frame.next = free_frames_;
+    free_frames_ = &frame;
+  }
+}
+
 Frame* PacketPool::attach_frame(Packet& packet) {
   if (packet.frame) return packet.frame;
   if (&local() != this) return local().attach_frame(packet);
-  if (!free_frames_) {
-    frames_.push_back(std::make_unique<Frame[]>(kSlab));
-    for (size_t i = 0; i < kSlab; ++i) {
-      frames_.back()[i].next = free_frames_;
-      free_frames_ = &frames_.back()[i];
-    }
-  }
+  if (!free_frames_) refill_frames();
   packet.frame = free_frames_;
   free_frames_ = packet.frame->next;
   return packet.frame;

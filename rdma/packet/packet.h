@@ -40,6 +40,7 @@ struct Frame {
   static constexpr size_t kRoce = kMaxMtu + kMaxPad + wire::kIcrcLen + wire::kMaxOptionsLen;
   alignas(64) std::array<uint8_t, std::max(kRoce, kMaxEthernetData)> bytes;
   Frame* next = nullptr;
+  class PacketPool* pool = nullptr;  // to which it returns
   // Ethernet frames: both addresses and the type, and two octets that are 0.
   std::array<uint8_t, kEthernetHeader + 2> ethernet;
 };
@@ -295,6 +296,7 @@ class PacketPool {
   void take_back(Packet* packet);
   void send_back(Packet* packet);
   void keep_frame(Packet& packet);
+  [[gnu::noinline]] void refill_frames();
 
   static inline thread_local PacketPool* here_ = nullptr;
 
@@ -307,6 +309,7 @@ class PacketPool {
   std::vector<std::unique_ptr<Frame[]>> frames_;
   // Given back by other threads, with their frames; and those of them whose listener waits.
   alignas(64) PacketStack returned_;
+  std::atomic<Frame*> returned_frames_{nullptr};  // those of this pool, by others
   PacketStack gone_;
 };
 

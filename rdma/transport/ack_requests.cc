@@ -46,7 +46,8 @@ bool AckRequests::is_followed() {
   const SendWqe& next = window_.at(window_.cursor() + 1);
   if (!next.plain) return false;
   const Sge& part = next.request.sges.entries()[0];
-  const MemoryRegion* region = qp_.host().memory().find(part.lkey);
+  const MemoryRegion* region =
+      qp_.host().memory().allow(part.lkey, qp_.pd(), qp_.number(), 0, part.address, part.length);
   return region && region->direct;
 }
 

@@ -1,6 +1,7 @@
 // Header prediction, as TCP has it (Jacobson, 1990): a packet of a WRITE that comes in order, into
 // memory that answers at once, takes a short way, which asks for little that such a packet does not
-// need. All others take the long way: handle_expected() and request_check.cc.
+// need. All others take the long way: handle_expected() and request_check.cc; so do those of a
+// queue pair that has ever kept packets out of order.
 #include "rdma/packet/store.h"
 #include "rdma/transport/qp_context.h"
 #include "rdma/transport/responder.h"
@@ -48,11 +49,11 @@ bool Responder::take_predicted(const Packet& packet, const wire::Transport& head
   message_.active = !ends;
   message_.received += length;
   message_.remaining = remaining - length;
-  if (ends) count_message();
   state_ = ResponderState::kInOrder;
   acknowledged_ = expected_psn_++;
   acknowledge_due_ |= headers.ack_req();
   if (acknowledge_due_) qp_.make_acknowledge_ready();
+  if (ends) count_message();
   return true;
 }
 

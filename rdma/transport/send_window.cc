@@ -27,7 +27,7 @@ void SendWindow::push(const SendRequest& request) {
   constexpr uint8_t kNotPlain =
       ROCEFS_READ_RESPONSE | ROCEFS_ATOMIC_RESPONSE | ROCEFS_EIGHT_OCTETS | ROCEFS_LOCAL;
   wqe.plain = wqe.sends_payload() && !wqe.has(kNotPlain) && !request.malformed && !request.fence &&
-              request.sges.entries().size() == 1 && wqe.length <= kMaxMessage;
+              request.sges.entries().size() == 1 && wqe.length > 0 && wqe.length <= kMaxMessage;
   wqe.request = request;
   ++qp_.host().outstanding().requests;
 }

@@ -146,3 +146,17 @@ TEST_CASE("packet: a payload that it owns does not follow its memory, and is not
         std::string(100, 'a'));
   CHECK_FALSE(own_payload(*late));
 }
+
+TEST_CASE("packet pool: a frame that a packet gets in another part returns to that part's pool") {
+  constexpr size_t kSlab = 64;  // frames that a pool makes at once
+  Pool owner, other;
+  std::set<Frame*> frames;
+  for (TimeNs i = 0; i < 300; ++i) {
+    PacketPtr packet = owner.packet(i);
+    elsewhere(other.pool, [&] {
+      frames.insert(owner.pool.attach_frame(*packet));
+      packet.reset();
+    });
+  }
+  CHECK(frames.size() <= kSlab);
+}

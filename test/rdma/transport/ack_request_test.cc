@@ -67,6 +67,21 @@ TEST_CASE("ack request: a request before one whose memory has gone completes wit
   CHECK(pair.same(0, 0, 100));
 }
 
+TEST_CASE("ack request: a request before one outside of its memory is sent once") {
+  Pair pair;
+  SendRequest second = pair.link.write(2, 0, 100);
+  Sge part = second.sges.entries()[0];
+  second.sges = Sge{part.address + kPairArea, part.length, part.lkey};
+  pair.link.post(pair.link.write(1, 0, 100));
+  pair.link.post(second);
+  pair.run();
+  auto sent = pair.sent();
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[0].status == WcStatus::kSuccess);
+  CHECK(sent[1].status == WcStatus::kLocalProtectionError);
+  CHECK(pair.link.near->requester().packets_resent() == 0);
+}
+
 TEST_CASE("ack request: memory that fails within a message ends it, without retransmission") {
   World world;
   auto memory = std::make_shared<TornMemory>(world, kPairArea, 5000);
