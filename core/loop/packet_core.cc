@@ -113,13 +113,17 @@ void PacketCore::sleep(TimeNs wall_ns, bool held) {
     enter();
   }
   asleep_.store(false, std::memory_order_seq_cst);
+  if (!time_.held()) time_.note_turn(number_, time_.clock().now());
   take_time();
   io_->poll();
   if (poller_) poller_->awake();
 }
 
-// Input from outside is stamped max(now, wall), but never ahead of an event that is still due.
+// Input from outside is stamped max(now, wall), but never ahead of an event that is still due. What
+// other cores have sent has its own time: it is taken first, so that no time-out that is due comes
+// before an answer that is there.
 void PacketCore::take_time() {
+  if (part_ && part_->take()) listen();
   if (time_.mode() != ClockMode::kReal || time_.held()) return;
   const TimeNs due = time_.several() ? scheduler_.next() : next_due();
   scheduler_.pass(std::max(scheduler_.now(), std::min(time_.clock().now(), due)));
@@ -130,17 +134,17 @@ void PacketCore::work_real() {
   const RealClock& clock = time_.clock();
   TimeNs wall = clock.now();
   time_.note_turn(number_, wall);
+  if (part_ && part_->take()) listen();
   if ((poller_ || time_.several()) && !time_.held() && next_due() <= wall) {
     if (poller_) note_lag(poller_->lag());
     if (time_.several()) wait_for_others(wall);
-    wall = clock.now();
+    wall = std::min(wall, clock.now());  // no later than what was taken
   }
   if (!time_.held() && next_due() <= wall) {
     wall -= note_lateness(wall);
     run_events(wall);
   }
   take_time();
-  if (part_ && part_->take()) listen();
   if (work_) work_->take_commands(wall, kBatch);
   tasks_.drain();
   bool more = !time_.held() && next_due() <= wall;

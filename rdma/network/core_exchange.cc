@@ -5,9 +5,9 @@
 namespace rocefs {
 namespace {
 
-// Packets taken in a turn, which runs up to four times as many events. A core that is late thus
-// delivers at least what it takes: the rest stays with those who send.
-constexpr size_t kTurn = 64;
+// Packets taken at once, which a core does twice in a turn of up to eight times as many events. One
+// that is late thus delivers at least what it takes: the rest stays with those who send.
+constexpr size_t kAtOnce = 32;
 
 }  // namespace
 
@@ -30,12 +30,12 @@ Crossings& CoreExchange::way_to(CoreExchange& other) {
 bool CoreExchange::take() {
   pool_.settle();
   for (const Way& one : ways_) one.crossings->resume();
-  size_t left = kTurn;
+  size_t left = kAtOnce;
   for (size_t i = 0; i < here_.size(); ++i) {
     left -= here_[(first_ + i) % here_.size()]->take(left);
   }
   if (!here_.empty()) first_ = (first_ + 1) % here_.size();
-  return left < kTurn;
+  return left < kAtOnce;
 }
 
 bool CoreExchange::has_more() const {

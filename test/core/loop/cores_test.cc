@@ -5,6 +5,7 @@
 #include <future>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/loop/engine.h"
@@ -213,6 +214,33 @@ TEST_CASE("cores: run() takes a task to a core's own thread, which may use its i
   cores.command([] {});
   cores.engine->stop();
   CHECK(there == chains);
+}
+
+TEST_CASE("cores: what another core has sent is taken before a time-out that is due") {
+  Cores cores(2);
+  PacketCore& second = cores.engine->core(1);
+  struct Work final : CoreWork {
+    std::function<void()> answer;
+    void enter() override {}
+    void leave() override {}
+    bool take() override {
+      if (answer) std::exchange(answer, nullptr)();
+      return false;
+    }
+    bool has_more() const override { return false; }
+    TimeNs first_left() const override { return kNever; }
+  } work;
+  std::promise<void> over;
+  bool timed_out = false;
+  Once timeout([&] { timed_out = true; }), end([&] { over.set_value(); });
+  second.set_work(work);
+  second.scheduler().at(timeout.event, 1);
+  second.scheduler().at(end.event, 2);
+  work.answer = [&] { second.scheduler().cancel(timeout.event); };
+  cores.engine->start();
+  over.get_future().wait();
+  cores.engine->stop();
+  CHECK_FALSE(timed_out);
 }
 
 TEST_CASE("cores: lateness of all counts, and a statistics' reset clears all") {
