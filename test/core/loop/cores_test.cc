@@ -10,6 +10,7 @@
 
 #include "core/loop/engine.h"
 #include "test/each_loop.h"
+#include "test/run_command.h"
 
 using namespace rocefs;
 
@@ -49,15 +50,7 @@ class Cores {
     engine = std::move(*created);
   }
   ~Cores() { engine->stop(); }
-  void command(std::function<void()> work) {
-    std::promise<void> done;
-    Task task = [&] {
-      work();
-      done.set_value();
-    };
-    REQUIRE(engine->post(task));
-    done.get_future().wait();
-  }
+  void command(const std::function<void()>& work) { test::run_command(*engine, work); }
 
   PollLoop loop;
   std::unique_ptr<Engine> engine;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "test/each_loop.h"
+#include "test/run_command.h"
 #include "test/skip.h"
 
 using namespace rocefs;
@@ -51,15 +52,7 @@ class Running {
       engine->advance_until_idle(limit, std::move(answer));
     });
   }
-  void on_core(std::function<void()> work) {
-    std::promise<void> done;
-    Task task = [&] {
-      work();
-      done.set_value();
-    };
-    if (!engine->post(task)) std::abort();
-    done.get_future().wait();
-  }
+  void on_core(const std::function<void()>& work) { test::run_command(*engine, work); }
 
   PollLoop loop;
   std::unique_ptr<Engine> engine;

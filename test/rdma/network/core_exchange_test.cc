@@ -10,6 +10,7 @@
 #include "rdma/fabric/link.h"
 #include "rdma/network/core_exchange.h"
 #include "test/each_loop.h"
+#include "test/run_command.h"
 
 using namespace rocefs;
 
@@ -107,15 +108,7 @@ struct Cable {
     }
     there.run_until(until);
   }
-  void command(std::function<void()> work) {
-    std::promise<void> done;
-    Task task = [&] {
-      work();
-      done.set_value();
-    };
-    REQUIRE(engine->post(task));
-    done.get_future().wait();
-  }
+  void command(const std::function<void()>& work) { test::run_command(*engine, work); }
 };
 
 TimeNs octets_ns(const Link& link) {
