@@ -10,7 +10,7 @@ server=
 end_server() { [ -z "$server" ] || kill -KILL $server 2>/dev/null || true; umount -l "$silent" 2>/dev/null || true; }
 at_end end_server
 
-# Concurrent tests have mounts, too: all but these two are hidden.
+# The machine may have mounts, too: all but these two are hidden.
 [ "${1:-}" = alone ] || exec unshare -m "$0" alone
 awk '$0 ~ / - fuse.rocefs / {print $5}' /proc/self/mountinfo | while read -r point; do umount -l "$point"; done
 said() { outcome_of timeout -s KILL 60 "$@"; }
