@@ -244,7 +244,7 @@ void Port::prefetch(const Packet& packet, int step) const {
     prefetch_end(packet);
     if (payload.kind == Payload::Kind::kLocal) __builtin_prefetch(payload.table);
   } else if (step == 2) {
-    if (payload.kind == Payload::Kind::kLocal) payload.table->prefetch(payload.index);
+    if (payload.kind == Payload::Kind::kLocal) payload.table->prefetch(payload.slot.index);
     if (const Qp* qp = host_.qps().find(headers.dest_qpn())) {
       headers.info().response ? qp->prefetch_completer() : qp->prefetch_responder();
     }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -69,6 +70,19 @@ class Memory {
   // completion.
   virtual Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
                          MemoryListener& listener, uint64_t ticket) = 0;
+
+  // Lends the bytes of direct() to other packet cores: they stay until take_back() was called as
+  // often. `self` owns this memory, whose regions are of one device.
+  void lend(const std::shared_ptr<Memory>& self) {
+    if (lent_++ == 0) self_ = self;
+  }
+  void take_back() {
+    if (--lent_ == 0) std::shared_ptr<Memory>(std::move(self_));
+  }
+
+ private:
+  uint64_t lent_ = 0;
+  std::shared_ptr<Memory> self_;  // while lent
 };
 
 // DirectMemory: bytes that the core thread may access: operations are done at once.

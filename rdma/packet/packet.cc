@@ -11,6 +11,22 @@ namespace rocefs {
 
 static_assert(sizeof(Packet) == 3 * 64);
 
+namespace {
+
+void redeem(Packet& packet) {
+  packet.payload.owes = false;
+  packet.payload.lender->take_back();
+}
+
+}  // namespace
+
+// Packets that came back after the last settle() may owe.
+PacketPool::~PacketPool() {
+  for (Packet* packet = gone_.take(); packet; packet = packet->next) {
+    if (packet->payload.owes) redeem(*packet);
+  }
+}
+
 // Takes back what other parts have returned, or makes packets.
 void PacketPool::refill() {
   free_packets_ = returned_.take();
@@ -61,7 +77,8 @@ void PacketPool::keep_frame(Packet& packet) {
 void PacketPool::send_back(Packet* packet) {
   --outstanding_.packets;
   PacketPool& owner = *packet->pool;
-  if (!packet->listener || !owner.core_) return owner.returned_.push(packet);
+  const bool awaited = packet->listener || packet->payload.owes;
+  if (!awaited || !owner.core_) return owner.returned_.push(packet);
   owner.gone_.push(packet);
   owner.core_->nudge();
 }
@@ -89,6 +106,7 @@ Packet* PacketStack::take_in_order() {
 
 void PacketPool::take_back(Packet* packet) {
   if (here_ && here_ != this) return here_->send_back(packet);
+  if (packet->payload.owes) redeem(*packet);
   if (packet->frame) keep_frame(*packet);
   packet->next = free_packets_;
   free_packets_ = packet;
@@ -166,12 +184,16 @@ bool materialize(Packet& packet) {
   return true;
 }
 
-bool own_payload(Packet& packet) {
-  if (packet.payload.kind != Payload::Kind::kLocal) return true;
-  const uint8_t* bytes = payload_bytes(packet);
-  if (!bytes) return false;
-  std::memcpy(packet.pool->attach_frame(packet)->bytes.data(), bytes, packet.payload.length);
-  packet.payload.kind = Payload::Kind::kFrame;
+bool lend_payload(Packet& packet) {
+  Payload& payload = packet.payload;
+  if (payload.kind != Payload::Kind::kLocal) return true;
+  const MemoryRegion* region = payload.table->at(payload.slot.index, payload.slot.generation);
+  if (!region) return false;
+  region->memory->lend(region->memory);
+  payload.kind = Payload::Kind::kLent;
+  payload.lent = region->direct + payload.offset;
+  payload.lender = region->memory.get();
+  payload.owes = true;
   return true;
 }
 
@@ -208,6 +230,7 @@ PacketPtr copy_of(const Packet& packet) {
   copy->header = packet.header;
   copy->header_len = packet.header_len;
   copy->payload = packet.payload;
+  copy->payload.owes = false;
   copy->sealed = packet.sealed;
   if (const uint8_t* bytes = payload_bytes(packet)) {
     size_t sealed = packet.sealed_length();

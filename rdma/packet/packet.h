@@ -52,18 +52,28 @@ struct Payload {
   enum class Kind : uint8_t {
     kNone,
     kLocal,  // in a memory region of this daemon: copied once, at the responder
+    kLent,   // the same, of another packet core's NIC
     kFrame,  // in the packet's frame, with pad and ICRC behind it
   };
   Kind kind = Kind::kNone;
+  bool owes = false;  // lend_payload() has lent bytes; they may be in the frame by now
   uint16_t length = 0;
   // kLocal: stale once the region is removed, or its slot is reused.
+  struct Slot {
+    uint32_t index = 0, generation = 0;
+  };
   union {
     const MemoryTable* table = nullptr;
     Link* link;  // the others, between two packet cores: the one that the packet is on
   };
-  uint32_t index = 0;
-  uint32_t generation = 0;
-  uint64_t offset = 0;
+  union {
+    Slot slot = {};
+    Memory* lender;  // if it owes
+  };
+  union {
+    uint64_t offset = 0;
+    const uint8_t* lent;  // kLent
+  };
 };
 
 // PacketSender: the queue pair and request to which a packet belongs.
@@ -159,13 +169,14 @@ struct PacketReturn {
 };
 using PacketPtr = std::unique_ptr<Packet, PacketReturn>;
 
-// Bytes of a payload: those of the region to which it refers, or of the frame. Null when the
+// Bytes of a payload: those of the memory to which it refers, or of the frame. Null when the
 // reference is stale.
 inline const uint8_t* payload_bytes(const Packet& packet) {
   const Payload& payload = packet.payload;
   if (payload.kind == Payload::Kind::kNone) return nullptr;
   if (payload.kind == Payload::Kind::kFrame) return packet.frame->bytes.data();
-  const MemoryRegion* region = payload.table->at(payload.index, payload.generation);
+  if (payload.kind == Payload::Kind::kLent) return payload.lent;
+  const MemoryRegion* region = payload.table->at(payload.slot.index, payload.slot.generation);
   return region ? region->direct + payload.offset : nullptr;
 }
 
@@ -267,6 +278,7 @@ class PacketMail {
 class PacketPool {
  public:
   explicit PacketPool(Outstanding& outstanding) : outstanding_(outstanding) {}
+  ~PacketPool();
   PacketPool(const PacketPool&) = delete;
   PacketPool& operator=(const PacketPool&) = delete;
 
@@ -277,8 +289,8 @@ class PacketPool {
   static void use_here(PacketPool* pool) { here_ = pool; }
   // Before the engine starts: the packet core of the pool, which settles.
   void set_core(PacketCore& core) { core_ = &core; }
-  // The pool's thread: calls the listeners of packets that other threads have given back. Those
-  // nudge the core.
+  // The pool's thread: calls the listeners of packets that other threads have given back, and takes
+  // back what those owe. They nudge the core.
   void settle();
   bool settled() const { return gone_.empty(); }
   // The pool that this thread may take from: its part's, or this one.
@@ -307,7 +319,7 @@ class PacketPool {
   Frame* free_frames_ = nullptr;
   Slabs<Packet> packets_;
   std::vector<std::unique_ptr<Frame[]>> frames_;
-  // Given back by other threads, with their frames; and those of them whose listener waits.
+  // Given back by other threads, with their frames; and those of them for which somebody waits.
   alignas(64) PacketStack returned_;
   std::atomic<Frame*> returned_frames_{nullptr};  // those of this pool, by others
   PacketStack gone_;
@@ -326,9 +338,9 @@ bool seal_into(const Packet& packet, uint8_t* out);
 // then has the bytes that leave the NIC. False when the reference is stale.
 bool materialize(Packet& packet);
 
-// Copies a payload by reference into the packet's frame, without pad and ICRC: another thread may
-// read it then. False when the reference is stale.
-bool own_payload(Packet& packet);
+// Makes a payload by reference readable for other packet cores, until the packet is back in its
+// pool: its memory stays, even if the region is removed. False when the reference is stale.
+bool lend_payload(Packet& packet);
 
 // Gives a packet with its payload in place room for UDP options of so many octets. Its IP header
 // must count them.

@@ -32,12 +32,11 @@ bool entries_allowed(const Mover& mover, std::span<const Sge> entries);
 
 // Payload by reference to `part`, which lies in the region.
 inline Payload reference(const MemoryTable& table, const Sge& part, const MemoryRegion& region) {
-  return {Payload::Kind::kLocal,
-          static_cast<uint16_t>(part.length),
-          &table,
-          MemoryTable::index_of(part.lkey),
-          region.generation,
-          region.offset_of(part.address)};
+  return {.kind = Payload::Kind::kLocal,
+          .length = static_cast<uint16_t>(part.length),
+          .table = &table,
+          .slot = {MemoryTable::index_of(part.lkey), region.generation},
+          .offset = region.offset_of(part.address)};
 }
 
 // Gives `packet` a payload: bytes offset..offset+length of the listed memory. By reference where

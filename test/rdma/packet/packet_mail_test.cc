@@ -115,36 +115,94 @@ TEST_CASE("packet: given back by another core, it tells its listener when its ow
   PacketPool::use_here(nullptr);
 }
 
-TEST_CASE("packet: a payload that it owns does not follow its memory, and is not sealed") {
-  Pool pool;
+// A region of memory that holds 'a', and packets that refer to it.
+struct Lender {
+  PollLoop loop;
+  Result<std::unique_ptr<Engine>> engine = Engine::create({}, loop);
   MemoryTable table;
-  std::shared_ptr<LocalMemory> memory = LocalMemory::create(4096);
-  REQUIRE(memory);
-  std::memset(memory->bytes().data(), 'a', 4096);
-  Result<uint32_t> key = table.add(memory, 0x1000, 4096, 1, 0);
-  REQUIRE(key);
-  auto refer = [&] {
+  uint32_t key = 0;
+  std::weak_ptr<LocalMemory> memory;
+
+  explicit Lender(Pool& pool) {
+    REQUIRE(engine);
+    pool.pool.set_core((*engine)->core(0));
+    std::shared_ptr<LocalMemory> made = LocalMemory::create(4096);
+    REQUIRE(made);
+    std::memset(made->bytes().data(), 'a', 4096);
+    memory = made;
+    Result<uint32_t> added = table.add(std::move(made), 0x1000, 4096, 1, 0);
+    REQUIRE(added);
+    key = *added;
+  }
+  PacketPtr refer(Pool& pool) {
     PacketPtr packet = pool.packet(0);
-    const MemoryRegion* region = table.find(*key);
+    packet->header_len = wire::kIpv4Len + wire::kUdpLen + wire::kBthLen;
+    packet->header.fill(0);
+    packet->header[0] = 0x45;
     Payload& payload = packet->payload;
     payload.kind = Payload::Kind::kLocal;
     payload.length = 100;
     payload.table = &table;
-    payload.index = MemoryTable::index_of(*key);
-    payload.generation = region->generation;
+    payload.slot = {MemoryTable::index_of(key), table.find(key)->generation};
     payload.offset = 7;
     return packet;
-  };
-  PacketPtr packet = refer(), late = refer();
-  REQUIRE(own_payload(*packet));
-  std::memset(memory->bytes().data(), 'b', 4096);
-  REQUIRE(table.remove(*key));
-  CHECK(packet->payload.kind == Payload::Kind::kFrame);
-  CHECK(packet->payload.length == 100);
-  CHECK_FALSE(packet->sealed);
-  CHECK(std::string(reinterpret_cast<const char*>(payload_bytes(*packet)), 100) ==
-        std::string(100, 'a'));
-  CHECK_FALSE(own_payload(*late));
+  }
+};
+
+bool holds(const Packet& packet, char octet) {
+  return std::string(reinterpret_cast<const char*>(payload_bytes(packet)), 100) ==
+         std::string(100, octet);
+}
+
+TEST_CASE("packet: lent memory stays until all packets are back, whatever becomes of its region") {
+  Pool own, other;
+  Lender lender(own);
+  PacketPool::use_here(&own.pool);
+  PacketPtr first = lender.refer(own), second = lender.refer(own), late = lender.refer(own);
+  REQUIRE(lend_payload(*first));
+  REQUIRE(lend_payload(*second));
+  REQUIRE(lend_payload(*second));  // on its way through a third core: no second loan
+  REQUIRE(lender.table.remove(lender.key));
+  CHECK_FALSE(lend_payload(*late));
+  elsewhere(other.pool, [&] {
+    CHECK(holds(*first, 'a'));
+    PacketPtr copy = copy_of(*first);
+    CHECK(holds(*copy, 'a'));
+    copy.reset();
+    REQUIRE(materialize(*second));
+    first.reset();
+    CHECK(holds(*second, 'a'));
+  });
+  CHECK_FALSE(own.pool.settled());
+  own.pool.settle();
+  CHECK_FALSE(lender.memory.expired());
+  elsewhere(other.pool, [&] { second.reset(); });
+  CHECK_FALSE(lender.memory.expired());
+  own.pool.settle();
+  CHECK(lender.memory.expired());
+  late.reset();
+  PacketPool::use_here(nullptr);
+  CHECK(own.outstanding.packets + other.outstanding.packets == 0);
+}
+
+TEST_CASE("packet: a loan ends where its packet does, and with the pool") {
+  Pool other;
+  auto own = std::make_unique<Pool>();
+  Lender lender(*own);
+  PacketPtr here = lender.refer(*own), there = lender.refer(*own);
+  REQUIRE(lend_payload(*here));
+  REQUIRE(lender.table.remove(lender.key));
+  SECTION("given back by its own core") {
+    here.reset();
+    CHECK(lender.memory.expired());
+  }
+  SECTION("not taken back any more") {
+    elsewhere(other.pool, [&] { here.reset(); });
+    CHECK_FALSE(lender.memory.expired());
+  }
+  there.reset();
+  own.reset();
+  CHECK(lender.memory.expired());
 }
 
 TEST_CASE("packet pool: a frame that a packet gets in another part returns to that part's pool") {
