@@ -7,7 +7,7 @@
 namespace rocefs {
 
 void CoreCrossings::add(Link& link, PacketPtr&& packet, TimeNs arrival) {
-  if (!lend_payload(*packet)) return stale_.add_shared();
+  if (!share_payload(*packet)) return stale_.add_shared();
   send(link, std::move(packet), arrival);
   if (under_way() >= kMost) stop(link);
 }

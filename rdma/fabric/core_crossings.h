@@ -33,7 +33,7 @@ class CoreCrossings final : public Crossings {
   CoreCrossings(const CoreCrossings&) = delete;
   CoreCrossings& operator=(const CoreCrossings&) = delete;
 
-  // Sending core, or alone. The memory of the payload is lent.
+  // Sending core, or alone. The payload is lent or copied (share_payload()).
   void add(Link& link, PacketPtr&& packet, TimeNs arrival) override;
   void add(Link& link, const PauseFrame& pause) override;
   // Sending core: lets links go on if there is room.

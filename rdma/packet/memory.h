@@ -57,6 +57,9 @@ class Memory {
   virtual uint8_t* direct() { return nullptr; }
   // True for memory that discards writes and reads as zero: no byte is touched.
   virtual bool blank() const { return false; }
+  // True for memory of the daemon, whose bytes do not change between the transmission of a packet
+  // and its arrival: other packet cores may read them, even if the region is removed meanwhile.
+  virtual bool lends() const { return false; }
   // Address of the first byte in the program whose memory it is; of no use for other memory.
   virtual uint64_t program_address() const { return 0; }
   // Asynchronous access. Until completion `source` and `into` are unchanged and owned by the
@@ -71,8 +74,8 @@ class Memory {
   virtual Outcome atomic(uint64_t offset, const AtomicOperation& operation, uint64_t& original,
                          MemoryListener& listener, uint64_t ticket) = 0;
 
-  // Lends the bytes of direct() to other packet cores: they stay until take_back() was called as
-  // often. `self` owns this memory, whose regions are of one device.
+  // Keeps memory that lends until take_back() was called as often. `self` owns it; its regions are
+  // of one device.
   void lend(const std::shared_ptr<Memory>& self) {
     if (lent_++ == 0) self_ = self;
   }
@@ -117,6 +120,7 @@ class LocalMemory final : public DirectMemory {
   static constexpr uint64_t kMaxBlank = uint64_t{1} << 31;
   static std::shared_ptr<LocalMemory> create_blank(uint64_t size);
   ~LocalMemory() override;
+  bool lends() const override { return true; }
 
  private:
   using DirectMemory::DirectMemory;
@@ -150,6 +154,7 @@ struct alignas(64) MemoryRegion {
   uint32_t qpn = 0;  // type 2 window: its queue pair
   uint8_t access = 0;
   bool blank = false;  // memory->blank()
+  bool lends = false;  // memory->lends()
   bool window = false;
   WindowType window_type = WindowType::kType2;
 

@@ -1,6 +1,7 @@
 #include "rdma/packet/packet.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -78,6 +79,7 @@ void PacketPool::send_back(Packet* packet) {
   --outstanding_.packets;
   PacketPool& owner = *packet->pool;
   const bool awaited = packet->listener || packet->payload.owes;
+  assert(owner.core_ || !packet->payload.owes);
   if (!awaited || !owner.core_) return owner.returned_.push(packet);
   owner.gone_.push(packet);
   owner.core_->nudge();
@@ -184,14 +186,21 @@ bool materialize(Packet& packet) {
   return true;
 }
 
-bool lend_payload(Packet& packet) {
+bool share_payload(Packet& packet) {
   Payload& payload = packet.payload;
   if (payload.kind != Payload::Kind::kLocal) return true;
   const MemoryRegion* region = payload.table->at(payload.slot.index, payload.slot.generation);
   if (!region) return false;
-  region->memory->lend(region->memory);
+  const uint8_t* bytes = region->direct + payload.offset;
+  if (!region->lends) {
+    std::memcpy(packet.pool->attach_frame(packet)->bytes.data(), bytes, payload.length);
+    payload.kind = Payload::Kind::kFrame;
+    return true;
+  }
   payload.kind = Payload::Kind::kLent;
-  payload.lent = region->direct + payload.offset;
+  payload.lent = bytes;
+  if (region->blank) return true;  // its pages stay for ever
+  region->memory->lend(region->memory);
   payload.lender = region->memory.get();
   payload.owes = true;
   return true;

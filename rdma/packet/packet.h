@@ -52,11 +52,11 @@ struct Payload {
   enum class Kind : uint8_t {
     kNone,
     kLocal,  // in a memory region of this daemon: copied once, at the responder
-    kLent,   // the same, of another packet core's NIC
+    kLent,   // in memory of this daemon that lends: never stale
     kFrame,  // in the packet's frame, with pad and ICRC behind it
   };
   Kind kind = Kind::kNone;
-  bool owes = false;  // lend_payload() has lent bytes; they may be in the frame by now
+  bool owes = false;  // the lender waits for the packet; the bytes may be in the frame by now
   uint16_t length = 0;
   // kLocal: stale once the region is removed, or its slot is reused.
   struct Slot {
@@ -289,8 +289,8 @@ class PacketPool {
   static void use_here(PacketPool* pool) { here_ = pool; }
   // Before the engine starts: the packet core of the pool, which settles.
   void set_core(PacketCore& core) { core_ = &core; }
-  // The pool's thread: calls the listeners of packets that other threads have given back, and takes
-  // back what those owe. They nudge the core.
+  // The pool's thread: calls the listeners of packets that other threads have given back, and ends
+  // their loans. Threads that give such packets back nudge the core.
   void settle();
   bool settled() const { return gone_.empty(); }
   // The pool that this thread may take from: its part's, or this one.
@@ -339,8 +339,10 @@ bool seal_into(const Packet& packet, uint8_t* out);
 bool materialize(Packet& packet);
 
 // Makes a payload by reference readable for other packet cores, until the packet is back in its
-// pool: its memory stays, even if the region is removed. False when the reference is stale.
-bool lend_payload(Packet& packet);
+// pool. Memory that lends stays until then; bytes of programs are copied into the packet's frame,
+// without pad and ICRC, because a program may change or discard them. False when the reference is
+// stale.
+bool share_payload(Packet& packet);
 
 // Gives a packet with its payload in place room for UDP options of so many octets. Its IP header
 // must count them.

@@ -1,4 +1,5 @@
 // Packets that go from one thread to another, and back to the pool that they came from.
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <cstring>
@@ -121,15 +122,14 @@ struct Lender {
   Result<std::unique_ptr<Engine>> engine = Engine::create({}, loop);
   MemoryTable table;
   uint32_t key = 0;
-  std::weak_ptr<LocalMemory> memory;
+  std::weak_ptr<Memory> memory;
 
-  explicit Lender(Pool& pool) {
+  explicit Lender(Pool& pool) : Lender(pool, LocalMemory::create(4096)) {
+    std::memset(table.find(key)->direct, 'a', 4096);
+  }
+  Lender(Pool& pool, std::shared_ptr<Memory> made) : memory(made) {
     REQUIRE(engine);
     pool.pool.set_core((*engine)->core(0));
-    std::shared_ptr<LocalMemory> made = LocalMemory::create(4096);
-    REQUIRE(made);
-    std::memset(made->bytes().data(), 'a', 4096);
-    memory = made;
     Result<uint32_t> added = table.add(std::move(made), 0x1000, 4096, 1, 0);
     REQUIRE(added);
     key = *added;
@@ -159,11 +159,11 @@ TEST_CASE("packet: lent memory stays until all packets are back, whatever become
   Lender lender(own);
   PacketPool::use_here(&own.pool);
   PacketPtr first = lender.refer(own), second = lender.refer(own), late = lender.refer(own);
-  REQUIRE(lend_payload(*first));
-  REQUIRE(lend_payload(*second));
-  REQUIRE(lend_payload(*second));  // on its way through a third core: no second loan
+  REQUIRE(share_payload(*first));
+  REQUIRE(share_payload(*second));
+  REQUIRE(share_payload(*second));  // on its way through a third core: no second loan
   REQUIRE(lender.table.remove(lender.key));
-  CHECK_FALSE(lend_payload(*late));
+  CHECK_FALSE(share_payload(*late));
   elsewhere(other.pool, [&] {
     CHECK(holds(*first, 'a'));
     PacketPtr copy = copy_of(*first);
@@ -185,12 +185,45 @@ TEST_CASE("packet: lent memory stays until all packets are back, whatever become
   CHECK(own.outstanding.packets + other.outstanding.packets == 0);
 }
 
+// Memory of a program.
+class ProgramMemory final : public DirectMemory {
+ public:
+  explicit ProgramMemory(std::span<uint8_t> bytes) : DirectMemory(bytes) {}
+};
+
+TEST_CASE("packet: bytes of a program are copied, and not sealed") {
+  Pool own;
+  std::vector<uint8_t> bytes(4096, 'a');
+  Lender lender(own, std::make_shared<ProgramMemory>(bytes));
+  PacketPtr packet = lender.refer(own), late = lender.refer(own);
+  REQUIRE(share_payload(*packet));
+  std::ranges::fill(bytes, 'b');
+  REQUIRE(lender.table.remove(lender.key));
+  CHECK(lender.memory.expired());
+  CHECK(packet->payload.kind == Payload::Kind::kFrame);
+  CHECK(packet->payload.length == 100);
+  CHECK_FALSE(packet->sealed);
+  CHECK(holds(*packet, 'a'));
+  CHECK_FALSE(share_payload(*late));
+}
+
+TEST_CASE("packet: blank memory is lent without a loan to end") {
+  Pool own;
+  Lender lender(own, LocalMemory::create_blank(4096));
+  PacketPtr packet = lender.refer(own);
+  REQUIRE(share_payload(*packet));
+  CHECK_FALSE(packet->payload.owes);
+  REQUIRE(lender.table.remove(lender.key));
+  CHECK(lender.memory.expired());
+  CHECK(holds(*packet, '\0'));
+}
+
 TEST_CASE("packet: a loan ends where its packet does, and with the pool") {
   Pool other;
   auto own = std::make_unique<Pool>();
   Lender lender(*own);
   PacketPtr here = lender.refer(*own), there = lender.refer(*own);
-  REQUIRE(lend_payload(*here));
+  REQUIRE(share_payload(*here));
   REQUIRE(lender.table.remove(lender.key));
   SECTION("given back by its own core") {
     here.reset();
