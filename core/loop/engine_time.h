@@ -62,10 +62,13 @@ class EngineTime {
   void note_turn(size_t core, TimeNs due) {
     progress_[core].due.store(due, std::memory_order_relaxed);
   }
-  // Any thread, before it wakes a core up; and that one, kNever, after that.
+  // Any thread, before it wakes a core up; the first of several counts.
   void note_woken(size_t core, TimeNs at) {
-    progress_[core].woken.store(at, std::memory_order_relaxed);
+    TimeNs none = kNever;
+    progress_[core].woken.compare_exchange_strong(none, at, std::memory_order_relaxed);
   }
+  // The core itself, when it is awake.
+  void note_awake(size_t core) { progress_[core].woken.store(kNever, std::memory_order_relaxed); }
   // Since when a core other than this one has had something to do, and no turn; kNever if none has.
   TimeNs longest_wait(size_t core) const {
     TimeNs since = kNever;

@@ -45,10 +45,14 @@ void PacketCore::Wake::call() const {
   (void)!::write(event.get(), &one, sizeof one);
 }
 
+// The event is written before others may take the core for awake: a caller that looks in between
+// writes it, too, since this thread may have lost its CPU. A later sleep has another number.
 void PacketCore::nudge() {
-  if (!asleep_.load(std::memory_order_seq_cst) || !asleep_.exchange(false)) return;
+  uint64_t asleep = sleeps_.load(std::memory_order_seq_cst);
+  if (asleep % 2 == 0) return;
   if (time_.several()) time_.note_woken(number_, time_.clock().now());
   wake_->call();
+  sleeps_.compare_exchange_strong(asleep, asleep + 1);
 }
 
 void PacketCore::run(Task task) {
@@ -64,7 +68,7 @@ void PacketCore::work() {
   io_->watch(wake_->event.get(), [this] {
     uint64_t count;
     (void)!::read(wake_->event.get(), &count, sizeof count);
-    time_.note_woken(number_, kNever);
+    time_.note_awake(number_);
   });
   end_alone();
   while (!time_.stopping()) {
@@ -105,14 +109,15 @@ bool PacketCore::has_orders() const {
 // `wall_ns` is right if engine time is held, or is not.
 void PacketCore::sleep(TimeNs wall_ns, bool held) {
   time_.note_turn(number_, held ? kNever : next_due());
-  asleep_.store(true, std::memory_order_seq_cst);
+  const uint64_t asleep = sleeps_.load(std::memory_order_relaxed) + 1;
+  sleeps_.store(asleep, std::memory_order_seq_cst);
   bool idle = (!poller_ || poller_->may_sleep()) && !(part_ && part_->has_more());
   if (idle && !has_orders() && time_.held_now() == held) {
     leave();
     io_->wait(wall_ns);
     enter();
   }
-  asleep_.store(false, std::memory_order_seq_cst);
+  sleeps_.store(asleep + 1, std::memory_order_seq_cst);
   if (!time_.held()) time_.note_turn(number_, time_.clock().now());
   take_time();
   io_->poll();

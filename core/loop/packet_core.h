@@ -94,7 +94,7 @@ class PacketCore {
   void listen() { listens_ = true; }
 
   // Any thread: the core looks soon at what other threads have given it. A system call only if it
-  // sleeps, and then for the first of several callers.
+  // sleeps, until the first of several callers has made it.
   void nudge();
   // Any thread: runs `task` on this core's thread between two events, while other cores run, for
   // calls of its CoreIo. At once on that thread, and where no thread runs.
@@ -151,7 +151,9 @@ class PacketCore {
   Scheduler scheduler_;
   Outstanding outstanding_;
   const std::shared_ptr<Wake> wake_ = std::make_shared<Wake>();
-  alignas(64) std::atomic<bool> asleep_{false};  // apart: others look at it for each packet
+  // Number of times that the core fell asleep, plus that of times it was woken: odd while it
+  // sleeps. Apart: others look at it for each packet.
+  alignas(64) std::atomic<uint64_t> sleeps_{0};
   alignas(64) Poller* poller_ = nullptr;
   CoreWork* part_ = nullptr;  // with several cores
   bool listens_ = false;
