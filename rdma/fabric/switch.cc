@@ -85,6 +85,7 @@ void Switch::clear_counters() {
     for (auto& counters : port.rest->egress_counters) {
       zero_counters(kEgressCounters, counters);
     }
+    zero_counters(kCableCounters, port.rest->cable_counters);
   }
 }
 
@@ -98,9 +99,9 @@ LinkSink& Switch::add_port(Link& in, Link& out) {
   assert(&outs_[port.egress.index] == &out);
   for (Link* link : {&in, &out}) {
     link->add_parameter_listener([this] { make_plan(); });
-    // The link has lost the state of PFC.
-    link->add_state_listener([&port] { port.ingress.pausing = 0; });
+    link->add_state_listener([&port] { port.note_link(); });
   }
+  port.rest->link_up = port.link_up();
   make_plan();
   port.rest->headroom_built = port.rest->headroom_needed;
   return port.ingress;

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "core/base/counter.h"
 #include "rdma/fabric/link.h"
@@ -32,6 +33,13 @@ struct IngressCounters {
 inline constexpr CounterRow<IngressCounters> kIngressCounters[] = {
     {"pause_sent", &IngressCounters::pause_sent,
      "PAUSE frames by which the switch stopped the far end of this port's cable"},
+};
+
+struct CableCounters {
+  Counter link_downed;
+};
+inline constexpr CounterRow<CableCounters> kCableCounters[] = {
+    {"link_downed", &CableCounters::link_downed, "times that the port's link went down"},
 };
 
 // Packets that a switch dropped, by the room that they lacked.
@@ -108,12 +116,22 @@ struct PortRest {
   std::array<TimeNs, kPriorities> pause_obeyed{};
   std::array<IngressCounters, kPriorities> ingress_counters;
   std::array<EgressCounters, kPriorities> egress_counters;
+  CableCounters cable_counters;
+  bool link_up = true;  // both directions of the cable
 };
 
 struct SwitchPort {
   IngressPort ingress;
   EgressPort egress;
   PortRest* rest = nullptr;
+
+  bool link_up() const { return egress.link->up() && ingress.link->up(); }
+  // A direction of the cable has gone up or down.
+  void note_link() {
+    ingress.pausing = 0;  // the link has lost the state of PFC
+    const bool up = link_up();
+    if (std::exchange(rest->link_up, up) != up && !up) rest->cable_counters.link_downed.add();
+  }
 };
 
 }  // namespace rocefs

@@ -70,6 +70,7 @@ void add_port(Tree& tree, const std::string& directory, Switch& hub, size_t inde
     add_counter_files(tree, here, kIngressCounters, port.rest->ingress_counters[priority]);
     add_pause_files(tree, here, port.egress.link->pause_state(priority));
   }
+  add_counter_files(tree, directory, kCableCounters, port.rest->cable_counters);
   add_reading(tree, directory + "/ingress/bytes", port.ingress.bytes,
               "octets received through this port that the switch stores now");
   add_peak(tree, directory + "/ingress", kIngressPeak, engine, port.ingress.peak,

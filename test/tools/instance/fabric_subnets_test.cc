@@ -296,6 +296,31 @@ TEST_CASE("fabric subnets: clearing a switch's port clears the counters of its l
   CHECK(state.counters(2, 1).xmit_discards == 0);
 }
 
+TEST_CASE("fabric subnets: a switch's port counts how often its link went down") {
+  Star made(2);
+  FabricSubnets subnets(made.fabric);
+  FabricSubnet& state = *subnets.all()[0];
+  auto set = [&](const char* name, bool up) {
+    Link& link = made.link(name);
+    LinkParameters parameters = link.parameters();
+    parameters.up = up;
+    link.apply(Link::values_of(parameters));
+  };
+  set("h1-s", false);
+  set("s-h1", false);  // it is down already
+  set("h1-s", true);
+  CHECK(state.counters(2, 1).link_downed == 1);
+  set("s-h1", true);
+  CHECK(state.counters(2, 1).link_downed == 1);
+  set("s-h1", false);
+  CHECK(state.counters(2, 1).link_downed == 2);
+  CHECK(state.counters(2, 2).link_downed == 0);
+  PerfCounters which;
+  which.link_downed = 1;
+  state.clear_counters(2, 1, which);
+  CHECK(state.counters(2, 1).link_downed == 0);
+}
+
 TEST_CASE("fabric subnets: a subnet ends at an uplink, which answers no MADs") {
   Result<Topology> topology = uplink_topology("127.0.0.2");
   REQUIRE(topology);

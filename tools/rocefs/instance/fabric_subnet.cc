@@ -55,6 +55,7 @@ PerfCounters counters_of(const SwitchPort& port) {
   all.xmit_data = out.bytes.get() / kUnit;
   all.rcv_packets = all.unicast_rcv = arrived(in.packets, lost.lost);
   all.rcv_data = arrived(in.bytes, lost.lost_bytes) / kUnit;
+  all.link_downed = port.rest->cable_counters.link_downed.get();
   for (const EgressCounters& one : port.rest->egress_counters)
     all.xmit_discards += one.dropped.get();
   return all;
@@ -74,6 +75,7 @@ void clear(SwitchPort& port, const PerfCounters& which) {
   if (which.rcv_packets || which.unicast_rcv) clear_packets(*port.ingress.link);
   if (which.xmit_data) clear_bytes(*port.egress.link);
   if (which.rcv_data) clear_bytes(*port.ingress.link);
+  if (which.link_downed) port.rest->cable_counters.link_downed.set(0);
   if (!which.xmit_discards) return;
   for (EgressCounters& one : port.rest->egress_counters) one.dropped.set(0);
 }
