@@ -1,7 +1,7 @@
 // Header prediction, as TCP has it (Jacobson, 1990): a packet of a WRITE that comes in order, into
 // memory that answers at once, takes a short way, which asks for little that such a packet does not
 // need. All others take the long way: handle_expected() and request_check.cc; so do those of a
-// queue pair that has ever kept packets out of order.
+// queue pair that keeps packets out of order, or misses some.
 #include "rdma/packet/store.h"
 #include "rdma/transport/qp_context.h"
 #include "rdma/transport/responder.h"
@@ -13,7 +13,7 @@ namespace rocefs {
 bool Responder::take_predicted(const Packet& packet, const wire::Transport& headers) {
   const wire::OpcodeInfo& info = headers.info();
   const bool plain = info.is_write && !info.has_imm && info.service == wire::Service::kRc;
-  if (!plain || ooo_ || !steps_.empty()) return false;
+  if (!plain || (ooo_ && !ooo_->idle()) || !steps_.empty()) return false;
   const bool begins = info.first || info.only, ends = info.last || info.only;
   if (begins == message_.active || (!begins && !message_.write)) return false;
   // The part of memory that this packet's checks are for: the whole message's, or its own.

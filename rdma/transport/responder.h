@@ -133,6 +133,9 @@ class Responder final : public MemoryListener {
     TimeNs next_nak = 0;  // time from which the next NAK may go
     Event timer;
     Event nak_timer;
+
+    // Whether nothing is kept or missing: a packet in order changes nothing here.
+    bool idle() const { return packets.empty() && missing.empty(); }
   };
 
   // responder.cc
