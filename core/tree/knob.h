@@ -109,6 +109,10 @@ class KnobSet {
   using Consequences = std::function<std::vector<KnobChange>(const KnobValue& value)>;
   void set_consequences(size_t index, Consequences consequences);
   bool has_consequences(size_t index) const { return consequences_.contains(index); }
+  // Refuses stores of one knob, of whatever value, while something else holds it; consequences of
+  // other stores pass. Core thread, before all else is checked.
+  using Guard = std::function<Result<void>()>;
+  void set_guard(size_t index, Guard guard) { guards_[index] = std::move(guard); }
   // Combines the value of a knob of several parts with a store that changes some of them. Core
   // thread. Without a Merge, the stored value replaces the present one.
   using Merge = std::function<Result<KnobValue>(const KnobValue& present, const KnobValue& stored)>;
@@ -134,6 +138,7 @@ class KnobSet {
   std::vector<Task> listeners_;
   std::map<size_t, Consequences> consequences_;  // by row
   std::map<size_t, Merge> merges_;               // by row
+  std::map<size_t, Guard> guards_;               // by row
 };
 
 }  // namespace rocefs

@@ -39,6 +39,10 @@ Result<void> KnobTransaction::check() {
   std::unordered_map<const KnobSet*, size_t> indices;  // in proposals_
   for (size_t i = 0; i < changes_.size(); ++i) {
     KnobChange& change = changes_[i];
+    const auto guard = change.set->guards_.find(change.index);
+    if (causes_[i] == i && guard != change.set->guards_.end()) {
+      if (Result<void> free = guard->second(); !free) return refuse(i, free.error());
+    }
     auto [index, added] = indices.try_emplace(change.set.get(), proposals_.size());
     if (added) proposals_.push_back({change.set.get(), change.set->applied_});
     KnobValue& value = proposals_[index->second].values[change.index];

@@ -13,30 +13,13 @@ namespace rocefs {
 namespace {
 
 // Shows the effective value: 0 while PCC has disabled CFR; the stored one is kept.
-class CfrEnableFile final : public KnobFile, public std::enable_shared_from_this<CfrEnableFile> {
+class CfrEnableFile final : public KnobFile {
  public:
   CfrEnableFile(std::shared_ptr<KnobSet> set, size_t index, const Cfr& cfr)
       : KnobFile(std::move(set), index), cfr_(cfr) {}
   Result<std::string> show() override {
     if (cfr_.shown_as_controlled()) return std::string("0\n");
     return KnobFile::show();
-  }
-  void store(std::string_view text, const OperationPtr& operation, Answer<void> answer) override {
-    bool parses = static_cast<bool>(parse_knob(row(), text));
-    if (!parses || !cfr_.shown_as_controlled()) {
-      return KnobFile::store(text, operation, std::move(answer));
-    }
-    // PCC may have ended already, and the core have been told to take the windows back.
-    set()->engine().call<void>(
-        [&cfr = cfr_]() -> Result<void> {
-          if (cfr.shown_as_controlled()) return Error{EBUSY, "CFR is disabled while PCC runs"};
-          return {};
-        },
-        [self = shared_from_this(), text = std::string(text), operation,
-         answer = std::move(answer)](Result<void> free) mutable {
-          if (!free) return answer(std::move(free));
-          self->KnobFile::store(text, operation, std::move(answer));
-        });
   }
 
  private:
@@ -84,6 +67,10 @@ void add_cfr_files(Tree& tree, const std::string& directory, Device& device, Eng
   constexpr size_t kEnable = knob_index(kCfrKnobs, "enable");
   constexpr size_t kThreshold = knob_index(kCfrKnobs, "ooo_threshold");
   auto cfr = std::make_shared<KnobSet>(kCfrKnobs, engine, &device.cfr());
+  cfr->set_guard(kEnable, [&owner = device.cfr()]() -> Result<void> {
+    if (owner.controlled()) return Error{EBUSY, "CFR is disabled while PCC runs"};
+    return {};
+  });
   add_knob_file(tree, directory + "/cfr",
                 std::make_shared<CfrEnableFile>(cfr, kEnable, device.cfr()));
   add_knob_file(tree, directory + "/cfr", std::make_shared<KnobFile>(cfr, kThreshold));

@@ -50,6 +50,7 @@ both_clocks() {
   expect active "$(cat "$pcc/state")" "state"
   expect "$busy" "$(store start "$pcc/state")" "a second start"
   expect "$busy" "$(store 0 "$ib/mb_0/cfr/enable")" "CFR while PCC runs"
+  expect "$busy" "$(store class/infiniband/mb_0/cfr/enable=0 "$debug/set")" "CFR while PCC runs, by set"
   expect inactive "$(cat "$ib/mb_1/pcc/state")" "the other device"
   writer=$BASHPID
   echo "f write mb_0 mb_1 qps=2 size=64K count=1000000" >"$debug/traffic/start"
