@@ -109,8 +109,8 @@ class KnobSet {
   using Consequences = std::function<std::vector<KnobChange>(const KnobValue& value)>;
   void set_consequences(size_t index, Consequences consequences);
   bool has_consequences(size_t index) const { return consequences_.contains(index); }
-  // Refuses stores of one knob, of whatever value, while something else holds it; consequences of
-  // other stores pass. Core thread, before all else is checked.
+  // Refuses stores of one knob by users, of whatever value, while something else holds it. A reset
+  // and consequences of other stores pass. Core thread, before all else is checked.
   using Guard = std::function<Result<void>()>;
   void set_guard(size_t index, Guard guard) { guards_[index] = std::move(guard); }
   // Combines the value of a knob of several parts with a store that changes some of them. Core

@@ -34,15 +34,21 @@ Error KnobTransaction::refuse(size_t change, const Error& why) {
   return path.empty() ? why : errorf(why.code, "{}: {}", path, why.reason);
 }
 
+Result<void> KnobTransaction::ask_guards() {
+  for (size_t i = 0; i < changes_.size() && causes_[i] == i; ++i) {
+    const auto& guards = changes_[i].set->guards_;
+    const auto guard = guards.find(changes_[i].index);
+    if (guard == guards.end()) continue;
+    if (Result<void> free = guard->second(); !free) return refuse(i, free.error());
+  }
+  return {};
+}
+
 Result<void> KnobTransaction::check() {
   proposals_.clear();
   std::unordered_map<const KnobSet*, size_t> indices;  // in proposals_
   for (size_t i = 0; i < changes_.size(); ++i) {
     KnobChange& change = changes_[i];
-    const auto guard = change.set->guards_.find(change.index);
-    if (causes_[i] == i && guard != change.set->guards_.end()) {
-      if (Result<void> free = guard->second(); !free) return refuse(i, free.error());
-    }
     auto [index, added] = indices.try_emplace(change.set.get(), proposals_.size());
     if (added) proposals_.push_back({change.set.get(), change.set->applied_});
     KnobValue& value = proposals_[index->second].values[change.index];
@@ -90,6 +96,7 @@ void store_knobs(Engine& engine, std::vector<KnobChange> changes, Answer<Moment>
   auto transaction = std::make_shared<KnobTransaction>(std::move(changes));
   engine.call<Moment>(
       [&engine, transaction]() -> Result<Moment> {
+        if (Result<void> free = transaction->ask_guards(); !free) return free.error();
         if (Result<void> checked = transaction->check(); !checked) return checked.error();
         transaction->apply();
         return engine.moment();

@@ -26,9 +26,11 @@ class KnobTransaction {
   // Adds the changes' consequences.
   explicit KnobTransaction(std::vector<KnobChange> changes);
 
+  // Core thread, of stores by users, before check(): asks the guards of the knobs that were given.
+  Result<void> ask_guards();
   // Core thread: calls every owner's check() of the final combination of its set.
   Result<void> check();
-  // Index of the change that check() has refused, as given: for a consequence, of its cause; for
+  // Index of the change that was refused, as given: for a consequence, of its cause; for
   // several of a set that do not go together, the first.
   size_t refused() const { return refused_; }
   // Core thread, after a successful check() and with no other transaction between the two.

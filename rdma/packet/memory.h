@@ -154,11 +154,11 @@ struct alignas(64) MemoryRegion {
   uint32_t qpn = 0;  // type 2 window: its queue pair
   uint8_t access = 0;
   bool blank = false;  // memory->blank()
-  bool lends = false;  // memory->lends()
   bool window = false;
   WindowType window_type = WindowType::kType2;
 
   bool renamed = false;  // `address` is not memory->program_address()
+  bool lends = false;    // memory->lends()
   uint32_t parent = 0;   // bound window: index of its region
   uint32_t windows = 0;  // number of windows bound to this region
 

@@ -160,3 +160,23 @@ TEST_CASE("consequences: a successor restores consequences and the values set af
   CHECK(saved.count == 3);
   CHECK(watched([](Modes&) {}) == "large\n30\n60\n");
 }
+
+TEST_CASE("guards: a store by a user is refused, of the kept value too; all else passes") {
+  Modes modes;
+  bool held = true;
+  modes.sets[0]->set_guard(0, [&held]() -> Result<void> {
+    if (held) return Error{EBUSY, "it is held"};
+    return {};
+  });
+  CHECK(modes.store("a/limit", "10") == "it is held");
+  CHECK(modes.set("b/limit=20 a/limit=10") == "a/limit: it is held");
+  CHECK(modes.set("a/limit=90") == "a/limit: it is held");  // before the owner is asked
+  CHECK(modes.shown() == "small\n10\n10\n");
+  CHECK(modes.set("b/limit=20") == "ok");
+  CHECK(modes.set("m/mode=large") == "ok");
+  CHECK(modes.shown() == "large\n60\n60\n");
+  CHECK(modes.store("r/reset", "1") == "ok");
+  CHECK(modes.shown() == "small\n10\n10\n");
+  held = false;
+  CHECK(modes.store("a/limit", "11") == "ok");
+}
