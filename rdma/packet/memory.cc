@@ -103,7 +103,6 @@ Result<uint32_t> MemoryTable::add(std::shared_ptr<Memory> memory, uint64_t addre
   MemoryRegion& region = regions_[*index];
   region.direct = memory->direct();
   region.blank = memory->blank();
-  region.lends = memory->lends();
   region.renamed = address != memory->program_address();
   region.memory = std::move(memory);
   region.address = address;
@@ -178,7 +177,6 @@ bool MemoryTable::bind(const Binding& binding, uint32_t pd, uint32_t qpn) {
   window->memory = region->memory;
   window->direct = region->direct;
   window->blank = region->blank;
-  window->lends = region->lends;
   window->address = zero_based ? 0 : binding.address;
   window->length = binding.length;
   window->base = region->offset_of(binding.address);

@@ -158,7 +158,6 @@ struct alignas(64) MemoryRegion {
   WindowType window_type = WindowType::kType2;
 
   bool renamed = false;  // `address` is not memory->program_address()
-  bool lends = false;    // memory->lends()
   uint32_t parent = 0;   // bound window: index of its region
   uint32_t windows = 0;  // number of windows bound to this region
 

@@ -192,7 +192,7 @@ bool share_payload(Packet& packet) {
   const MemoryRegion* region = payload.table->at(payload.slot.index, payload.slot.generation);
   if (!region) return false;
   const uint8_t* bytes = region->direct + payload.offset;
-  if (!region->lends) {
+  if (!region->memory->lends()) {
     std::memcpy(packet.pool->attach_frame(packet)->bytes.data(), bytes, payload.length);
     payload.kind = Payload::Kind::kFrame;
     return true;
