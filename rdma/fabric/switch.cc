@@ -101,7 +101,7 @@ LinkSink& Switch::add_port(Link& in, Link& out) {
     link->add_parameter_listener([this] { make_plan(); });
     link->add_state_listener([&port] { port.note_link(); });
   }
-  port.rest->link_up = port.link_up();
+  port.rest->was_up = port.link_up();
   make_plan();
   port.rest->headroom_built = port.rest->headroom_needed;
   return port.ingress;

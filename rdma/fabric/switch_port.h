@@ -117,7 +117,7 @@ struct PortRest {
   std::array<IngressCounters, kPriorities> ingress_counters;
   std::array<EgressCounters, kPriorities> egress_counters;
   CableCounters cable_counters;
-  bool link_up = true;  // both directions of the cable
+  bool was_up = true;  // link_up() at the latest note_link()
 };
 
 struct SwitchPort {
@@ -125,12 +125,13 @@ struct SwitchPort {
   EgressPort egress;
   PortRest* rest = nullptr;
 
+  // Whether both directions of the cable work.
   bool link_up() const { return egress.link->up() && ingress.link->up(); }
   // A direction of the cable has gone up or down.
   void note_link() {
     ingress.pausing = 0;  // the link has lost the state of PFC
     const bool up = link_up();
-    if (std::exchange(rest->link_up, up) != up && !up) rest->cable_counters.link_downed.add();
+    if (std::exchange(rest->was_up, up) != up && !up) rest->cable_counters.link_downed.add();
   }
 };
 

@@ -27,8 +27,8 @@ struct SendWqe {
   uint64_t first_octet = 0;  // position among all octets that requests send
   uint64_t packets = 0;      // PSNs: of a READ those of its responses; 0 if local
   bool begun = false;
-  bool plain =
-      false;  // some octets of one SGE, which wait for no other request: an ACK answers them
+  // Some octets of one SGE, which wait for no other request: an ACK answers them.
+  bool plain = false;
   uint8_t traits = 0;  // of the operation
   WcStatus failure = WcStatus::kSuccess;
   uint32_t placing = 0;    // RC: parts of the response that memory is taking

@@ -29,7 +29,7 @@ class FabricSubnet final : public SubnetState {
   //   rcv_packets, rcv_data    the same of the incoming one without `lost`; packets in flight are
   //                            counted
   //   xmit_discards            `dropped` of the eight queues
-  //   link_downed              the same
+  //   link_downed              `link_downed` of the port
   //   unicast_*                as all: there is no multicast
   // other counters are 0, and all of port 0.
   PerfCounters counters(size_t node, uint8_t port) const override;
