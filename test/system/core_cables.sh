@@ -93,6 +93,7 @@ for i in 2 3 4; do flow "in$i" write h$i h1 1M 60; done
 ended_well in2 in3 in4
 [ "$(total "$debug"/fabric/sw/ports/*/pfc/0/pause_sent)" -gt 0 ] || fail "nobody was paused"
 expect "$(total "$debug"/fabric/sw/ports/*/pfc/0/pause_sent)" "$(total "$debug"/links/h?-sw/pfc/0/pause_received)" "PAUSE sent and received"
+# Not packets sent again: a sender on an overloaded machine may time out without a loss.
 expect 0 "$(total "$ib"/*/ports/1/hw_counters/{out_of_sequence,packet_seq_err})" "packets that were missing"
 nothing_lost
 
